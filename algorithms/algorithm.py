@@ -206,8 +206,7 @@ class Algorithm(Validated):
     """Mean over agents of the token mean, mean over all tokens, or sum over all tokens divided by
     agents times a constant length. The rows of an agent in an episode count together as one."""
     length: Annotated[int, Ge(0), Needs("reduction", "constant-length")] = 0
-    """The constant of constant-length, in tokens; default: the environment's limit. 0 for other
-    reductions."""
+    """The constant of constant-length, in tokens; 0: the environment's limit."""
     kl_coefficient: Annotated[float, Ge(0)] = 0.0
     """Weight of the KL penalty towards the reference policy (the model before training); 0 is
     off."""
@@ -276,10 +275,6 @@ class Algorithm(Validated):
                 "algo.kl-in-reward says; use algo.kl-coefficient",
             ),
             (
-                self.reduction == "constant-length" and self.length < 1,
-                "algo.reduction constant-length needs algo.length, a row's most sampled tokens",
-            ),
-            (
                 (self.overlong_limit > 0) != (self.overlong_buffer > 0),
                 "the over-long penalty needs both algo.overlong-limit and algo.overlong-buffer",
             ),
@@ -329,14 +324,11 @@ def _is_surrogate(value: object) -> bool:
     return isinstance(value, Surrogate) and own is not None and own.frozen
 
 
-# One divisor for every row; what matters is that it does not depend on the row.
-_CONSTANT_LENGTH = 256
-
 ALGORITHMS: dict[str, Algorithm] = {
     # DeepSeekMath, arXiv:2402.03300
     "grpo": Algorithm(),
     # Understanding R1-Zero-like training, arXiv:2503.20783
-    "dr-grpo": Algorithm(scale="none", reduction="constant-length", length=_CONSTANT_LENGTH),
+    "dr-grpo": Algorithm(scale="none", reduction="constant-length"),
     # arXiv:2503.14476
     "dapo": Algorithm(
         surrogate=ClippedRatio(low=0.2, high=0.28), reduction="token-mean", dynamic_sampling=True

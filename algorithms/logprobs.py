@@ -105,11 +105,11 @@ def score(
     temperature: float,
     entropy_gradient: bool = False,
     reader: ReaderLogprobs | None = None,
-    logits_at_once: int | None = None,
     head_learns: bool = True,
 ) -> ScoredPositions:
     """Compute log-probabilities of ``target_N``, entropies, and the expected difference from
-    ``reader``.
+    ``reader``. More logits than are held in memory at once (:func:`positions_at_once`) are computed
+    in chunks, and again in the backward pass.
 
     Args:
         hidden_NH: hidden states at the scored positions.
@@ -118,8 +118,6 @@ def score(
         temperature: divides the logits, as in sampling.
         entropy_gradient: whether entropies carry a gradient.
         reader: a second distribution at each position.
-        logits_at_once: most logits in memory; more are computed in chunks, and again in the
-            backward pass. None: the default of the device.
         head_learns: whether the head's weights need a gradient. If neither they nor the entropies
             do, and there is no reader, logits are computed only once.
     """
@@ -133,7 +131,7 @@ def score(
         return *terms, expected_difference(logp_CV, ReaderLogprobs(*read, bound=reader.bound))
 
     given = (hidden_NH, target_N, *(reader.columns if reader else ()))
-    size = at_once(head, hidden_NH, logits_at_once)
+    size = at_once(head, hidden_NH)
     if not head_learns and not entropy_gradient and reader is None and hidden_NH.requires_grad:
         return ScoredPositions(*_FrozenHead.apply(hidden_NH, target_N, head, temperature, size))
     if len(target_N) <= size:
@@ -215,14 +213,13 @@ def likeliest(
     count: int,
     *,
     temperature: float,
-    logits_at_once: int | None = None,
     width: int | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return ids of the likeliest tokens (N, K), their log-probabilities in float32 (N, K), and
     those of ``target_N`` (N,). K is ``count``, or the size of a smaller vocabulary. Ids are below
     ``width``, if it is given."""
     parts = []
-    size = at_once(head, hidden_NH, logits_at_once)
+    size = at_once(head, hidden_NH)
     for hidden_CH, target_C in zip(hidden_NH.split(size), target_N.split(size)):
         logp_CV = _tempered(head(hidden_CH), temperature).log_softmax(-1)
         known_CV = logp_CV[:, :width]
@@ -246,19 +243,15 @@ def _entropy(logp_CV: Tensor) -> Tensor:
 
 
 def positions_at_once(vocab_size: int, *, on_cpu: bool) -> int:
-    """Return the default number of positions whose logits are computed at once."""
+    """Return the number of positions whose logits are computed at once."""
     logits = _LOGITS_AT_ONCE_ON_CPU if on_cpu else _LOGITS_AT_ONCE
     return max(_MIN_POSITIONS_AT_ONCE, logits // vocab_size)
 
 
-def at_once(head: Head, hidden_NH: Tensor, logits_at_once: int | None = None) -> int:
-    """Return the number of positions that ``logits_at_once`` logits make, or by default
-    :func:`positions_at_once`."""
+def at_once(head: Head, hidden_NH: Tensor) -> int:
+    """Return :func:`positions_at_once` for ``head`` on the device of ``hidden_NH``."""
     # Empty input shows the head's width without computing anything.
-    vocab_size = head(hidden_NH[:0]).shape[-1]
-    if logits_at_once is None:
-        return positions_at_once(vocab_size, on_cpu=hidden_NH.is_cpu)
-    return max(1, logits_at_once // vocab_size)
+    return positions_at_once(head(hidden_NH[:0]).shape[-1], on_cpu=hidden_NH.is_cpu)
 
 
 def batch_logprobs(

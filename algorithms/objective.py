@@ -24,6 +24,9 @@ from coterie.datatypes import Trajectory
 Correction = Literal["none", "token-truncate", "token-mask", "sequence-truncate", "sequence-mask"]
 SUMS = ("tokens", "ratio", "clipped", "entropy", "kl", "delta", "k3", "capped", "rho", "rho2")
 
+# The constant of constant-length where there is no environment. What matters is that it does not
+# depend on the row.
+_LENGTH = 256
 # exp of 20 nats is 5e8, too large to be useful under any coefficient or cap.
 _LIMIT = 20.0
 
@@ -121,7 +124,7 @@ def objective(
         algorithm.reduction,
         agents=totals.agents,
         tokens=totals.tokens,
-        length=algorithm.length,
+        length=algorithm.length or _LENGTH,
         agent_tokens_B=agent_tokens_B,
     )
     # Select before weighting: an infinity times weight 0 would be NaN.

@@ -12,7 +12,7 @@ from torch import Tensor
 from coterie.algorithms.algorithm import Distillation
 from coterie.algorithms.batching import ReaderLogprobs
 from coterie.algorithms.distillation import TokenSignal, describe_bonus, on_sampled, token_bonus
-from coterie.datatypes import Reading, Trajectory
+from coterie.datatypes import Trajectory
 
 
 class RereadModel(Protocol):
@@ -85,14 +85,12 @@ class Rereading:
         settings: Distillation,
     ) -> tuple[RowBonus, dict[int, ReaderLogprobs]]:
         """The bonus of each row in ``use``, and its reader if the likeliest tokens count."""
-        read, readers = {}, {}
-        if not settings.likeliest:
-            read = dict(zip(use, self._at_sampled(rows, use, settings), strict=True))
-        else:
-            tokens = self._at_likeliest(rows, use, settings)
-            for i, (ids_NK, logp_NK, logp_N) in zip(use, tokens, strict=True):
+        read, readers = dict[int, Tensor](), dict[int, ReaderLogprobs]()
+        for i, (logp_N, *likeliest) in zip(use, self._scores(rows, use, settings), strict=True):
+            read[i] = logp_N
+            if likeliest:
+                ids_NK, logp_NK = likeliest
                 beta_N = logp_N.new_full(logp_N.shape, settings.beta)
-                read[i] = logp_N
                 readers[i] = ReaderLogprobs(ids_NK, logp_NK, beta_N, settings.bound)
         compared = self._compared_with(rows, use, old, settings)
         return {i: token_bonus(settings, read[i], compared[i]) for i in use}, readers
@@ -120,28 +118,24 @@ class Rereading:
                 found += self.batched.logprobs([*originals.values()])
         return dict(zip(compared, on_sampled([*compared.values()], found), strict=True))
 
-    def _at_sampled(
-        self, rows: Sequence[Trajectory], use: Sequence[int], settings: Distillation
-    ) -> Sequence[Tensor]:
-        """The reader's log-probabilities of the sampled tokens, (N,) for each row in ``use``."""
-        if settings.teacher:
-            return [self._tensor(reading.logp_N) for reading in _readings(rows, use)]
-        reread = [rows[i].as_reread() for i in use]
-        with self.weights(settings.reader):
-            return on_sampled(reread, self.batched.logprobs(reread))
-
-    def _at_likeliest(
+    def _scores(
         self, rows: Sequence[Trajectory], use: Sequence[int], settings: Distillation
     ) -> Sequence[tuple[Tensor, ...]]:
-        """What :meth:`BatchedModel.likeliest` returns, for each row in ``use``."""
+        """The reader's log-probabilities of the sampled tokens of each row in ``use``, (N,). If the
+        likeliest tokens count, their ids and log-probabilities follow, (N, K) each."""
         if settings.teacher:
-            return [
-                tuple(self._tensor(array) for array in (r.ids_NK, r.logp_NK, r.logp_N))
-                for r in _readings(rows, use)
-            ]
+            readings = [reading for i in use if (reading := rows[i].reading) is not None]
+            if settings.likeliest:
+                arrays = [(r.logp_N, r.ids_NK, r.logp_NK) for r in readings]
+            else:
+                arrays = [(r.logp_N,) for r in readings]
+            return [tuple(map(self._tensor, each)) for each in arrays]
         reread = [rows[i].as_reread() for i in use]
         with self.weights(settings.reader):
-            return self.batched.likeliest(reread, settings.likeliest)
+            if settings.likeliest:
+                found = self.batched.likeliest(reread, settings.likeliest)
+                return [(logp_N, ids_NK, logp_NK) for ids_NK, logp_NK, logp_N in found]
+            return [(logp_N,) for logp_N in on_sampled(reread, self.batched.logprobs(reread))]
 
     def _tensor(self, array: npt.NDArray[Any] | None) -> Tensor:
         assert array is not None, "the teacher was not asked for its likeliest tokens"
@@ -156,7 +150,3 @@ class Rereading:
         for i, bonus_N in row_bonus.items():
             bonus[i][torch.from_numpy(rows[i].mask[1:]).to(bonus_N.device)] = bonus_N
         return TokenSignal(bonus=bonus)
-
-
-def _readings(rows: Sequence[Trajectory], use: Sequence[int]) -> list[Reading]:
-    return [reading for i in use if (reading := rows[i].reading) is not None]

@@ -82,11 +82,9 @@ def check_once(argv: Sequence[str], known: Collection[str] | None = None) -> Non
         UserError: an option is given twice.
     """
     seen: dict[str, str] = {}
-    for word in argv:
-        flag = word.partition("=")[0]
+    for flag in map(flag_of, argv):
         if not flag.startswith("--") or flag == "--":
             continue
-        flag = flag.replace("_", "-")
         if known is not None and flag not in known:
             continue
         name = positive(flag)
@@ -103,7 +101,7 @@ def overlay(argv: Sequence[str]) -> list[str]:
     ['--seed', '1', '--steps', '4']
     """
     parts = options(argv)
-    names = [positive(part[0].partition("=")[0].replace("_", "-")) for part in parts]
+    names = [positive(flag_of(part[0])) for part in parts]
     return [
         word
         for number, (name, part) in enumerate(zip(names, parts))
@@ -127,12 +125,17 @@ def options(argv: Sequence[str]) -> list[list[str]]:
 
 
 def flags_in(argv: Iterable[str]) -> set[str]:
-    """The flags of a command line, with hyphens and without values.
+    """The flags of a command line, with hyphens and without values."""
+    return {flag_of(word) for word in argv if word.startswith("--")}
 
-    >>> flags_in(["--env.max_new_tokens=8"])
-    {'--env.max-new-tokens'}
+
+def flag_of(word: str) -> str:
+    """The flag of a word in a command line, with hyphens and without its value.
+
+    >>> flag_of("--env.max_new_tokens=8")
+    '--env.max-new-tokens'
     """
-    return {word.partition("=")[0].replace("_", "-") for word in argv if word.startswith("--")}
+    return word.partition("=")[0].replace("_", "-")
 
 
 def value_of(flag: str, argv: Sequence[str]) -> str:
@@ -142,9 +145,8 @@ def value_of(flag: str, argv: Sequence[str]) -> str:
     '1'
     """
     for part in options(argv):
-        name, _, value = part[0].partition("=")
-        if name.replace("_", "-") == flag:
-            return value or "".join(part[1:2])
+        if flag_of(part[0]) == flag:
+            return part[0].partition("=")[2] or "".join(part[1:2])
     return ""
 
 

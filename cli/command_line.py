@@ -4,14 +4,12 @@ The types of ``--env.*``, ``--algo.*`` and ``--agents.ROLE.*`` depend on the cho
 that tyro parses into is made here.
 """
 
-import argparse
 import dataclasses
 import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,8 +18,7 @@ from annotated_types import Ge
 
 from coterie import algorithms, envs
 from coterie.agents.team.settings import AgentSettings
-from coterie.algorithms import Algorithm
-from coterie.cli.arguments import Arguments, command, flags_in, program, value_of
+from coterie.cli.arguments import Arguments, command, flag_of, flags_in, program, value_of
 from coterie.cli.config_file import as_toml, read_config
 from coterie.cli.extras import ENVIRONMENT_KINDS
 from coterie.cli.flags import parse_flags
@@ -47,7 +44,6 @@ from coterie.training.config.train_settings import (
     TrainSettings,
     defaults,
     restore,
-    sections,
     with_limit_as_length,
 )
 from coterie.training.hosts import load_host
@@ -76,7 +72,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     if "resume" in choices:
         return _stored_settings(choices, rest)
     prints_config = bool(choices.pop("print_config", False))
-    file = read_config(user_path(str(choices.pop("config")))) if "config" in choices else None
+    file = read_config(user_path(choices.pop("config"))) if "config" in choices else None
     choice, preset = _chosen({**file.choice, **choices} if file else choices)
     rest, role_flags = split(rest, choice.roles)
 
@@ -89,7 +85,7 @@ def parse(argv: Sequence[str]) -> TrainSettings:
     models = _with_model_flags(with_preset_and_file(default).agents, rest)
     default = fitted(default, models)
     before_flags = with_preset_and_file(default)
-    settings = _from_flags(before_flags, rest, has_length=bool(file and file.sets_length))
+    settings = _from_flags(before_flags, rest)
 
     def is_set(name: str) -> bool:
         """Whether a flag, the preset or the file sets ``name``."""
@@ -107,27 +103,26 @@ def parse(argv: Sequence[str]) -> TrainSettings:
         rates={} if is_set("learner.lr") else role_rates(settings),
         stored=file.role_learning() if file else {},
         flags=role_flags,
-        named=partial(_named_algorithm, settings),
         prog=_prog(choice),
     )
-    settings = with_short_evaluation(settings)
+    settings = with_short_evaluation(with_limit_as_length(settings))
     if prints_config:
         _print_config(settings, default, rest)
         sys.exit(0)
     return settings
 
 
-def _chosen(choices: Mapping[str, object]) -> tuple[Choice, Preset | None]:
+def _chosen(choices: Mapping[str, Any]) -> tuple[Choice, Preset | None]:
     """What flags and a file choose, with the defaults for the rest, and the preset."""
-    env = str(choices.get("env", ""))
-    preset = presets.preset_called(str(choices["preset"]), env) if "preset" in choices else None
-    env = env or (preset.env if preset else "") or DEFAULT_ENV
-    algo = str(choices.get("algo", preset.algo if preset else DEFAULT_ALGO))
+    env = choices.get("env", "")
+    preset = presets.preset_called(choices["preset"], env) if "preset" in choices else None
+    env = env or (preset.env if preset else DEFAULT_ENV)
+    algo = choices.get("algo", preset.algo if preset else DEFAULT_ALGO)
     if preset and preset.env != env:
         raise UserError(f"preset {choices['preset']} is for --env {preset.env}, not for {env}")
-    roles = tuple(choices.get("roles", ()) or envs.spec(env).roles)  # type: ignore[arg-type]
-    learners = tuple(choices.get("train_role", preset.train_role if preset else ()))  # type: ignore[arg-type]
-    return Choice(env, algo, roles, learners, choices.get("preset")), preset  # type: ignore[arg-type]
+    roles = tuple(choices.get("roles") or envs.spec(env).roles)
+    learners = tuple(choices.get("train_role", preset.train_role if preset else ()))
+    return Choice(env, algo, roles, learners, choices.get("preset")), preset
 
 
 def _print_config(settings: TrainSettings, default: TrainSettings, args: list[str]) -> None:
@@ -143,36 +138,30 @@ def _with_model_flags(
     agents: Mapping[str, AgentSettings], args: list[str]
 ) -> dict[str, AgentSettings]:
     """``agents`` with the flags about their models; the full parser later refuses wrong flags."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, argument_default=None)
-    for role in agents:
-        for name in ("model", "tuning", "revision"):
-            parser.add_argument(f"--agents.{role}.{name}", nargs="?", dest=f"{role}.{name}")
-        for flag, value in (("trained", True), ("no-trained", False)):
-            dest = f"{role}.trained"
-            parser.add_argument(
-                f"--agents.{role}.{flag}", action="store_const", const=value, dest=dest
-            )
-    flags = vars(parser.parse_known_args(args)[0])
+    given = flags_in(args)
     changed: dict[str, AgentSettings] = {}
     for role, agent in agents.items():
-        values = {
+        at = f"--agents.{role}."
+        values: dict[str, Any] = {
             name: value
-            for name in ("model", "tuning", "revision", "trained")
-            if (value := flags[f"{role}.{name}"]) is not None
+            for name in ("model", "tuning", "revision")
+            if (value := value_of(f"{at}{name}", args))
         }
-        if isinstance(model := values.get("model", agent.model), str) and model.strip():
+        if {f"{at}trained", f"{at}no-trained"} & given:
+            values["trained"] = f"{at}trained" in given
+        if values.get("model", agent.model).strip():
             with suppress(UserError):
                 changed[role] = dataclasses.replace(agent, **values)
     return changed
 
 
-def _stored_settings(choices: dict[str, object], rest: list[str]) -> TrainSettings:
+def _stored_settings(choices: dict[str, Any], rest: list[str]) -> TrainSettings:
     """The settings of the run to resume, with the flags that ``--resume`` allows."""
     if "--doctor" in rest:
         raise UserError(
             "--doctor checks a configuration, --resume continues a run; leave out one of the two"
         )
-    directory = user_path(str(choices["resume"]))
+    directory = user_path(choices["resume"])
     others = [f"--{name.replace('_', '-')}" for name in choices if name != "resume"]
     if others:
         raise UserError(f"--resume continues a run as it was; leave out {' '.join(others)}")
@@ -208,11 +197,9 @@ def _check_may_change(
         stored += [f"agents.{role}.{name}" for name in stored if name.startswith(_OF_ONE_ROLE)]
     known = {as_flag(name, on) for name in stored for on in (True, False)}
     known -= {as_flag(name, on) for name in flat(changeable) for on in (True, False)}
-    for word in args:
-        flag = word.partition("=")[0].replace("_", "-")
-        if flag in known:
-            file = directory / "config.json"
-            raise UserError(f"--resume cannot change {flag}; edit {file}")
+    if changed := [flag for flag in map(flag_of, args) if flag in known]:
+        file = directory / "config.json"
+        raise UserError(f"--resume cannot change {changed[0]}; edit {file}")
 
 
 def read_run(directory: Path) -> TrainSettings:
@@ -224,14 +211,12 @@ def read_run(directory: Path) -> TrainSettings:
     path = directory / "config.json"
     try:
         return restore(json.loads(path.read_text(encoding="utf-8")))
-    except RecursionError:
-        raise UserError(f"{path} is damaged: it is nested too deeply") from None
     except OSError:
         from coterie.training.run.directory import RunDirectory
 
         RunDirectory.reopen(directory)
         raise UserError(f"{path} cannot be read") from None
-    except (UserError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (UserError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path} is damaged or of another version ({error})") from None
 
 
@@ -277,25 +262,19 @@ def _leave_if_ended(directory: Path, steps: int) -> None:
         sys.exit(0)
 
 
-def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) -> TrainSettings:
-    """``default`` overridden by flags; ``has_length``: it sets ``algo.length`` explicitly."""
-    if not has_length:
-        default = with_limit_as_length(default, value_of("--algo.reduction", args))
+def _from_flags(default: TrainSettings, args: list[str]) -> TrainSettings:
+    """``default`` overridden by flags."""
     roles = default.choice.roles
     agents = {role: _with_required_model(default.agents[role]) for role in roles}
     agents_type = dataclasses.make_dataclass(
         "Agents", [(role, AgentSettings, agent) for role, agent in agents.items()], frozen=True
     )
-    parts: dict[str, Any] = {
-        name: getattr(default, name)
-        for name in (
-            *("algo", "learner", "problems", "warmup", "scoring", "rollout"),
-            *("vllm", *sections(), "eval"),
-        )
+    # An environment may have no settings.
+    parts = {
+        name: value
+        for name, value in {**vars(default), "agents": agents_type()}.items()
+        if name not in ("choice", "run") and value is not None
     }
-    parts["agents"] = agents_type()
-    if default.env is not None:
-        parts["env"] = default.env
     fields: list[Any] = [(name, type(value), value) for name, value in parts.items()]
     fields.append(("run", Annotated[RunSettings, tyro.conf.arg(name="")], default.run))
     prog = _prog(default.choice)
@@ -316,16 +295,7 @@ def _from_flags(default: TrainSettings, args: list[str], *, has_length: bool) ->
     if parsed.run.run_dir is not None:
         values["run"] = dataclasses.replace(parsed.run, run_dir=user_path(parsed.run.run_dir))
     values["agents"] = {role: getattr(parsed.agents, role) for role in roles}
-    settings = dataclasses.replace(default, **values)
-    # Flags may have changed the limit, which is the default of the length.
-    has_length = has_length or any(arg.partition("=")[0] == "--algo.length" for arg in args)
-    return settings if has_length else with_limit_as_length(settings)
-
-
-def _named_algorithm(settings: TrainSettings, name: str) -> Algorithm:
-    """The algorithm ``name`` with the environment's defaults, for one role."""
-    algo = defaults(dataclasses.replace(settings.choice, algo=name)).algo
-    return with_limit_as_length(dataclasses.replace(settings, algo=algo)).algo
+    return dataclasses.replace(default, **values)
 
 
 def _prog(choice: Choice) -> str:
@@ -338,7 +308,7 @@ def _with_required_model(agent: AgentSettings) -> AgentSettings:
         return agent if agent.model else dataclasses.replace(agent, model=tyro.MISSING)
 
 
-def choose(argv: Sequence[str]) -> tuple[dict[str, object], list[str]]:
+def choose(argv: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     """Split ``argv`` into the choices, such as ``--env``, and the words that are left to parse.
 
     Raises:

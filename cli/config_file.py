@@ -34,7 +34,7 @@ from coterie.training.config.train_settings import (
     Choice,
     TrainSettings,
     settings_class,
-    with_limit_as_length,
+    token_limit,
 )
 
 _NOTHING = "None"
@@ -46,16 +46,10 @@ class ConfigFile:
     """The content of a file."""
 
     path: Path
-    is_yaml: bool
     choice: Mapping[str, Any]
     """Values of ``Choice`` by name, without empty ones; they decide which settings exist."""
     parts: Mapping[str, Any]
     """Section -> its values by name."""
-
-    @property
-    def sets_length(self) -> bool:
-        """Whether it sets ``algo.length``."""
-        return "length" in self.parts.get("algo", {})
 
     def role_learning(self) -> dict[str, dict[str, Any]]:
         """Role -> its values by the names in :data:`FIELDS`.
@@ -66,12 +60,12 @@ class ConfigFile:
         by_role: dict[str, dict[str, Any]] = {}
         with _naming(self.path):
             for role, agent in self.parts.get("agents", {}).items():
-                agent = _as_table(f"agents.{role}", agent, is_yaml=self.is_yaml)
+                agent = _as_table(f"agents.{role}", agent)
                 given = {name: agent[name] for name in FIELDS if agent.get(name) is not None}
                 for name, value in given.items():
                     at = f"agents.{role}.{name}"
                     if name != "algorithm":
-                        _as_table(at, value, is_yaml=self.is_yaml)
+                        _as_table(at, value)
                     elif not isinstance(value, str):
                         raise UserError(f"{at} must be the name of an algorithm")
                 by_role[role] = given
@@ -88,17 +82,13 @@ class ConfigFile:
             for role, values in parts.pop("agents", {}).items():
                 if role not in agents:
                     raise UserError(f"no role is called {nearest(role, agents)}")
-                values = _as_table(f"agents.{role}", values, is_yaml=self.is_yaml)
+                values = _as_table(f"agents.{role}", values)
                 values = {name: v for name, v in values.items() if name not in FIELDS}
                 if isinstance(system := values.get("system"), str):
                     values["system"] = self._text(f"agents.{role}.system", system)
                 agents[role] = override(agents[role], values, at=f"agents.{role}.")
             if default.env is None and parts.pop("env", {}):
                 raise UserError(f"{default.choice.env} has no settings: leave out env")
-            if isinstance(run_dir := parts.get("run", {}).get("run_dir"), str):
-                parts["run"] = {**parts["run"], "run_dir": Path(run_dir)}
-            if not self.sets_length:
-                default = with_limit_as_length(default, parts.get("algo", {}).get("reduction", ""))
             return dataclasses.replace(override(default, parts), agents=agents)
 
     def _text(self, name: str, word: str) -> str:
@@ -115,30 +105,26 @@ def read_config(path: Path) -> ConfigFile:
     Raises:
         UserError: it cannot be read, is not TOML or YAML, or has an unknown part.
     """
-    is_yaml = path.suffix.lower() in (".yaml", ".yml")
     with _naming(path):
         known = [field.name for field in dataclasses.fields(settings_class())]
         parts: dict[str, Any] = {}
-        for name, part in _read(path, is_yaml=is_yaml).items():
+        for name, part in _read(path).items():
             if name not in known:
                 raise UserError(f"unknown section {nearest(name, known)}")
-            parts[name] = _as_table(name, part, is_yaml=is_yaml)
+            parts[name] = _as_table(name, part)
         choice = {name: value for name, value in parts.pop("choice", {}).items() if value}
         if "resume" in choice:
             raise UserError("choice.resume is not allowed in a file; use --resume RUN")
         override(Choice("", "", ()), choice, at="choice.")
-    return ConfigFile(path, is_yaml, choice, parts)
+    return ConfigFile(path, choice, parts)
 
 
-def _read(path: Path, *, is_yaml: bool) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, Any]:
+    is_yaml = path.suffix.lower() in (".yaml", ".yml")
     try:
         text = path.read_text(encoding="utf-8-sig")
-        if is_yaml:
-            content = read_yaml(text)
-            if not isinstance(content, dict | None):
-                raise ValueError("it must be a map of settings, such as run: {steps: 3}")
-            return _as_settings(content or {})
-        return _as_settings(tomllib.loads(text))
+        content = read_yaml(text) if is_yaml else tomllib.loads(text)
+        return _as_settings(_as_table("the file", content))
     except OSError as error:
         raise UserError(f"cannot be read ({error.strerror})") from None
     except RecursionError:
@@ -151,8 +137,7 @@ def _read(path: Path, *, is_yaml: bool) -> dict[str, Any]:
 
 
 def read_yaml(text: str) -> Any:
-    """The value of a YAML document, with YAML 1.2's numbers: ``5e-4`` is one, ``010`` is 10, and
-    ``1:30`` is a text.
+    """The value of a YAML document, in which ``5e-4`` is a number, as in YAML 1.2.
 
     Raises:
         ValueError: one line on the mistake and its place.
@@ -169,18 +154,8 @@ def read_yaml(text: str) -> Any:
                 names.append(name.value)
             return super().construct_mapping(node, deep)
 
-    numbers = {
-        "tag:yaml.org,2002:int": r"[-+]?[0-9]+",
-        "tag:yaml.org,2002:float": r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
-        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
-    }
-    Loader.yaml_implicit_resolvers = {
-        first: [(tag, form) for tag, form in resolvers if tag not in numbers]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-    for tag, form in numbers.items():
-        Loader.add_implicit_resolver(tag, re.compile(rf"(?:{form})\Z"), list("-+.0123456789"))
-    Loader.add_constructor("tag:yaml.org,2002:int", lambda _, node: int(node.value))
+    number = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][-+]?[0-9]+\Z")
+    Loader.add_implicit_resolver("tag:yaml.org,2002:float", number, list("-+.0123456789"))
     try:
         return yaml.load(text, Loader)
     except yaml.MarkedYAMLError as error:
@@ -192,15 +167,11 @@ def read_yaml(text: str) -> Any:
         raise ValueError(" ".join(str(error).split()) or "a value cannot be read") from None
 
 
-def _as_table(name: str, part: Any, *, is_yaml: bool) -> dict[str, Any]:
-    """The settings of a part by name."""
-    # In YAML a part whose lines are all commented out is null.
-    if part is None and is_yaml:
-        return {}
-    if not isinstance(part, dict):
-        way_out = f"a map, {name}: {{...}}" if is_yaml else f"a table, [{name}]"
-        raise UserError(f"write {name} as {way_out}")
-    return part
+def _as_table(name: str, part: Any) -> dict[str, Any]:
+    """The settings of a part by name; none if all lines of a YAML file's part are commented out."""
+    if not isinstance(part, dict | None):
+        raise UserError(f"{name} is {part!r:.80}; it must be settings by name")
+    return part or {}
 
 
 def as_toml(settings: TrainSettings, default: TrainSettings) -> str:
@@ -212,8 +183,8 @@ def as_toml(settings: TrainSettings, default: TrainSettings) -> str:
             out.
     """
     plain = settings.plain()
-    if with_limit_as_length(settings) == settings:
-        plain["algo"].pop("length")  # follows the environment's limit
+    if settings.algo.length in (0, token_limit(settings)):
+        plain["algo"].pop("length")
     return "\n".join(_table((), plain, default.plain())).strip() + "\n"
 
 

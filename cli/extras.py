@@ -119,7 +119,8 @@ HOSTS: Mapping[str, str] = {
 process."""
 
 SINK = "coterie.extras.ops.trackers:open_trackers"
-"""The :class:`coterie.training.run.sinks.OpenSink` for ``--track``."""
+"""Takes settings, run directory and a function that shows a sentence; returns the
+:class:`coterie.training.run.sinks.Sink` of ``--track``, or None."""
 
 CHECKS = (
     "coterie.extras.tinker.checks:check_unused",

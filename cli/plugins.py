@@ -5,15 +5,9 @@ import sys
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.metadata import (
-    Distribution,
-    EntryPoint,
-    EntryPoints,
-    distributions,
-    entry_points,
-)
+from importlib.metadata import Distribution, EntryPoint, EntryPoints, distributions, entry_points
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from coterie.datatypes.errors import UserError, cause_of, did_you_mean
 
@@ -32,12 +26,8 @@ class Plugins:
 
     def entries(self, name: str | None = None) -> list[EntryPoint]:
         """All registrations, or those of ``name``."""
-        entries = _registered(self.group, tuple(sys.path)).entries
-        return list(entries if name is None else entries.select(name=name))
-
-    def unreadable(self) -> tuple[str, ...]:
-        """A clause for messages on each package whose registrations cannot be read."""
-        return _registered(self.group, tuple(sys.path)).faults
+        wanted = {} if name is None else {"name": name}
+        return list(_registered(tuple(sys.path)).select(group=self.group, **wanted))
 
     def find(self, name: str, known: Collection[str]) -> tuple[str, str]:
         """(the path ``module:attribute`` of a plug-in, the beginning of messages about it).
@@ -62,13 +52,12 @@ class Plugins:
             return name, f"{self.kind} {name!r}"
         near = did_you_mean(name, known)
         ways = f"{near}known: {', '.join(known)}; or use" if known else "use"
-        listed = f"unknown {self.kind} {name!r}; {ways} pkg.module:NAME"
-        raise UserError("; ".join([listed, *self.unreadable()]) + ".")
+        raise UserError(f"unknown {self.kind} {name!r}; {ways} pkg.module:NAME.")
 
 
 def origin(entry: EntryPoint) -> str:
     """An entry point's value and package, for messages."""
-    package = f" of package {_package(entry.dist)}" if entry.dist else ""
+    package = f" of package {entry.dist.name}" if entry.dist else ""
     return f"entry point {entry.value}{package}"
 
 
@@ -144,71 +133,18 @@ def _resolved(file: str) -> Path:
     return Path(file).resolve()
 
 
-class _Registered(NamedTuple):
-    """The registrations on a ``sys.path``."""
-
-    entries: EntryPoints
-    faults: tuple[str, ...]
-
-
-@lru_cache(maxsize=4)
-def _registered(group: str, path: tuple[str, ...]) -> _Registered:
-    """The entries of ``group`` on ``sys.path``."""
+@lru_cache(maxsize=1)
+def _registered(path: tuple[str, ...]) -> Any:
+    """The entries of all groups on ``sys.path``, read from the disk once."""
     try:
-        return _Registered(_of_all_groups(path).select(group=group), ())
+        return entry_points()
     except Exception:
         # The library returns nothing at all if the file of any package is bad.
-        return _package_by_package(group)
+        return EntryPoints(entry for each in distributions() for entry in _readable(each))
 
 
-@lru_cache(maxsize=1)
-def _of_all_groups(path: tuple[str, ...]) -> Any:
-    """The entries of all groups on ``sys.path``, read from the disk once."""
-    return entry_points()
-
-
-def _package_by_package(group: str) -> _Registered:
-    """The entries of every package whose file can be read, and the faults of the others."""
-    entries: dict[str, list[EntryPoint]] = {}
-    faults: dict[str, str] = {}
-    for distribution in distributions():
-        package = _package(distribution)
-        if package in entries or package in faults:
-            continue  # another package of this name comes first on the path
-        try:
-            entries[package] = list(distribution.entry_points.select(group=group))
-        except Exception as error:
-            text = _text(distribution)
-            if text is None or group in text:
-                why = _bad_line(text or "") or cause_of(error)
-                faults[package] = f"package {package}: its entry_points.txt cannot be read: {why}"
-    return _Registered(
-        EntryPoints(entry for of_package in entries.values() for entry in of_package),
-        tuple(faults.values()),
-    )
-
-
-def _text(distribution: Distribution) -> str | None:
-    """The content of ``entry_points.txt``; None if it is not text."""
+def _readable(distribution: Distribution) -> EntryPoints:
     try:
-        return distribution.read_text("entry_points.txt")
-    except (OSError, ValueError):
-        return None
-
-
-def _bad_line(text: str) -> str:
-    """A clause on the first line that is neither a heading nor an entry; empty without any."""
-    for number, line in enumerate(map(str.strip, text.splitlines()), 1):
-        heading = line.startswith("[") and line.endswith("]")
-        if line and not line.startswith("#") and not heading and "=" not in line:
-            return f"line {number} is {line!r:.80}, and should be NAME = module:attribute"
-    return ""
-
-
-def _package(distribution: Distribution) -> str:
-    """The name of a distribution, or of its folder if its metadata are broken."""
-    try:
-        name = distribution.metadata["Name"]
+        return distribution.entry_points
     except Exception:
-        name = None
-    return name or Path(str(getattr(distribution, "_path", "without a name"))).name
+        return EntryPoints()

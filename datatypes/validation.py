@@ -36,7 +36,6 @@ PositiveShare = Annotated[float, Interval(gt=0, le=1)]
 """A share above 0."""
 
 
-@dataclasses.dataclass(frozen=True)
 class Needs:
     """Metadata of a field that changes nothing unless another one has one of some values.
 
@@ -48,14 +47,10 @@ class Needs:
         margin: Annotated[float, Needs("weight")] = 0.1
     """
 
-    other: str
-    """Name of the other field."""
-    values: tuple[object, ...]
-    """Values of it that are enough; none: any that is not 0, false or empty."""
-
     def __init__(self, other: str, *values: object) -> None:
-        object.__setattr__(self, "other", other)
-        object.__setattr__(self, "values", values)
+        self.other, self.values = other, values
+        """The name of the other field, and those of its values that are enough; none: any that is
+        not 0, false or empty."""
 
     def met_by(self, value: object) -> bool:
         """Whether the other field's ``value`` is enough; of a list one entry has to be."""

@@ -92,8 +92,8 @@ class Examiner:
             return 0
         return len(self.problems) * self.evaluation.answers(self.roles, self._env_settings)
 
-    async def evaluate(self, name: str) -> Outcomes | None:
-        """The outcomes of the evaluation ``name``; None without evaluation problems.
+    async def evaluate(self, name: str) -> Outcomes:
+        """The outcomes of the evaluation ``name``.
 
         They are stored in ``evaluation/NAME.json``. A resumed run reads them from there, except
         those after training.
@@ -101,8 +101,6 @@ class Examiner:
         Raises:
             UserError: the stored outcomes are damaged.
         """
-        if not self.problems:
-            return None
         file = f"evaluation/{name}.json"
         outcomes = self._stored(file) if name != "after" else None
         if outcomes is None:

@@ -1,7 +1,6 @@
 """The composition root: the parts of a run, each built from its own settings."""
 
 import asyncio
-import json
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -27,6 +26,7 @@ from coterie.evaluation import evaluation_of
 from coterie.problems.prepare import PreparedProblems
 from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector, Deadlines
+from coterie.training.config.model_defaults import has_large
 from coterie.training.config.role_sampling import learner_temperature, role_sampling
 from coterie.training.config.run_settings import RunSettings
 from coterie.training.config.train_settings import TrainSettings, replicas_of
@@ -48,7 +48,7 @@ from coterie.training.run.provenance import (
 from coterie.training.run.recorder import StepRecorder
 from coterie.training.run.stage_progress import loading
 from coterie.training.run.summary import places_table
-from coterie.training.run.symptoms import Observer, Subject
+from coterie.training.run.symptoms import Observer
 from coterie.training.sampling import StepSampler
 from coterie.training.warmup_stage import WarmUp
 
@@ -129,7 +129,7 @@ def build(settings: TrainSettings, problems: PreparedProblems) -> Runtime:
 def _keep_steps(directory: RunDirectory, steps: int, newest: Path | None) -> None:
     """Store the number of steps that ``--resume RUN --steps N`` asks for, so that the next
     ``--resume RUN`` goes on to the same end, and does not take the change for damage."""
-    config = json.loads((directory.path / "config.json").read_text(encoding="utf-8"))
+    config = directory.config()
     if config["run"]["steps"] != steps:
         config["run"]["steps"] = steps
         directory.write_json("config.json", config)
@@ -180,7 +180,7 @@ def _assemble(
     choice, rollout, run = settings.choice, settings.rollout, settings.run
     console, runner = Console(), closing.enter_context(asyncio.Runner())
     say = partial(tell, console)
-    subject = Subject.of(settings)
+    slow = has_large(settings.agents)
     fix_threads(run.threads)
     torch.manual_seed(run.seed)
 
@@ -195,7 +195,7 @@ def _assemble(
         directory=directory,
     )
     models = [agent.model for agent in settings.players.values()]
-    with loading(console, models, lines=subject.large):
+    with loading(console, models, lines=slow):
         team = build_team(
             agents,
             learning=_learning(settings),
@@ -254,7 +254,7 @@ def _assemble(
         seed=run.seed,
         run=directory,
     )
-    observer = Observer(subject, team.trained, sampler.group_key, say)
+    observer = Observer(settings, team.trained, sampler.group_key, say)
     checkpointer = Checkpointer(directory, team, keep=run.keep_checkpoints, tell=say)
     if choice.resume:
         checkpointer.restore(problems.train)
@@ -265,7 +265,7 @@ def _assemble(
         evaluate_every=settings.eval.every,
         directory=directory,
         console=console,
-        slow=subject.large,
+        slow=slow,
         runner=runner,
         team=team,
         make_env=make_env,
@@ -287,8 +287,6 @@ def _assemble(
             baseline=baseline(settings),
             dropped=dropped,
             terms=_terms(choice.env, settings.env),
-            places=team.backend.places,
-            spent=team.backend.spent,
         ),
         closing=closing.pop_all(),
     )

@@ -38,7 +38,7 @@ def check_trackers(names: Sequence[str]) -> None:
 def open_trackers(
     settings: RunSettings, run: RunDirectory, tell: Callable[[str], None]
 ) -> "Trackers | None":
-    """See :class:`coterie.training.run.sinks.OpenSink`."""
+    """The trackers of a new or resumed run; None without ``--track``."""
     return Trackers(settings.track, run, tell) if settings.track else None
 
 

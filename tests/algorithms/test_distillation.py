@@ -15,6 +15,7 @@ from coterie.algorithms.distillation import (
     on_sampled,
     token_bonus,
 )
+from coterie.datatypes import Trajectory
 from coterie.training.run.episode_records import row_record
 
 PLAIN = LearnerSettings(importance_correction="none")
@@ -33,7 +34,7 @@ def logprobs(model, tokens: np.ndarray) -> torch.Tensor:
     return logp[torch.arange(len(tokens) - 1), torch.from_numpy(tokens[1:])]
 
 
-def named(make_rows, *which: int):
+def named(make_rows, *which: int) -> list[Trajectory]:
     """Eight rows, of which ``which`` name another context."""
     return [
         dataclasses.replace(row, reread_after=HINTED) if i in which else row
@@ -92,6 +93,9 @@ def test_beta_fades_and_then_nothing_is_read(tiny, make_rows) -> None:
     settings = Distillation(beta=0.6, fade=0.8)
     assert [settings.after(n).beta for n in (0, 0.2, 0.8, 1)] == pytest.approx([0.6, 0.45, 0, 0])
     assert Distillation(beta=0.6).after(1).beta == 0.6
+    # Nothing else changes: at its end the role has still not learned from rewards.
+    alone = Distillation(beta=0.6, fade=1.0, teacher="t", rewards=False)
+    assert not alone.after(1).rewards
     learner, still = Learner(tiny(), distilling(fade=0.5), PLAIN, total_steps=2), []
     for _ in range(2):
         metrics = learner.update(named(make_rows, 2), NOTHING)
@@ -224,6 +228,42 @@ def test_the_mean_over_next_tokens_by_hand() -> None:
     assert expected_difference(impossible, whole).isfinite().all()
 
 
+@pytest.mark.parametrize("likeliest", [0, 8])
+def test_a_row_is_read_once_behind_each_context(
+    tiny, make_rows, monkeypatch, likeliest: int
+) -> None:
+    model, rows, read = tiny(), named(make_rows, 0, 1, 2), []
+    states = model.scored_states
+
+    def counted(ids_BT, mask_BT):
+        read.append(len(ids_BT))
+        return states(ids_BT, mask_BT)
+
+    monkeypatch.setattr(model, "scored_states", counted)
+    learner = Learner(model, distilling(likeliest=likeliest), PLAIN)
+    learner._rereading(rows, None, 0.0)
+    # After the hint, and after its own prompt.
+    assert sum(read) == 3 + 3
+    old = learner._snapshot(rows)
+    read.clear()
+    learner._rereading(rows, old, 0.0)
+    assert sum(read) == 3
+
+
+def test_the_bonus_of_sampled_tokens_is_the_same_with_and_without_the_likeliest(
+    tiny, make_rows
+) -> None:
+    rows = named(make_rows, 0, 1, 2)
+    bonuses = [
+        Learner(tiny(), distilling(likeliest=k), PLAIN)._rereading(rows, None, 0.0)[1]
+        for k in (0, 8)
+    ]
+    assert bonuses[0].keys() == bonuses[1].keys() == {0, 1, 2}
+    for i, value in bonuses[0].items():
+        torch.testing.assert_close(value, bonuses[1][i])
+        assert float(value.abs().max()) > 0.1
+
+
 def test_likeliest_tokens_do_not_depend_on_how_rows_are_split(tiny, make_rows) -> None:
     """Micro-batches of one row, and logits in chunks: the same weights after an update."""
     rows, models = named(make_rows, 1, 4, 6), [tiny(), tiny()]
@@ -299,17 +339,3 @@ def test_the_reader_has_the_average_or_the_first_weights(tiny, make_rows) -> Non
     for place, tensor in updates["average"][0].items():
         torch.testing.assert_close(tensor, updates["start"][0][place])
     assert not torch.allclose(updates["average"][1][0], updates["start"][1][0], atol=1e-5)
-
-
-def test_the_average_outlives_a_checkpoint(tiny, make_rows) -> None:
-    rows = named(make_rows, 0, 3)
-    whole = Learner(tiny(), distilling(), PLAIN)
-    whole.update(rows, NOTHING)
-    tensors, plain = whole.state_dict()
-    again = Learner(tiny(), distilling(), PLAIN)
-    again.model.module.load_state_dict(whole.model.module.state_dict())
-    again.load_state_dict(tensors, plain)
-    for learner in (whole, again):
-        learner.update(rows, NOTHING)
-    for name, value in whole.model.weights().items():
-        torch.testing.assert_close(value, again.model.weights()[name], rtol=0, atol=0)

@@ -131,33 +131,6 @@ def test_the_rows_of_an_agent_are_learned_in_one_optimizer_step(tiny, make_rows)
     assert list(learner._parts(alone)) == [[0, 1, 2, 3], [4, 5, 6, 7]]
 
 
-def test_first_gradient_is_the_policy_gradient(tiny, make_rows, near):
-    """On fresh rows the published surrogates are REINFORCE: sum_i A_i mean_t grad log pi / B."""
-    rows, model = make_rows(8), tiny()
-    loss = 0.0
-    for row, advantage in zip(rows, ADVANTAGES):
-        logits = model.module(torch.from_numpy(row.tokens)[None]).logits[0, :-1]
-        logp = logits.log_softmax(-1)[torch.arange(len(logits)), torch.from_numpy(row.tokens[1:])]
-        loss = loss - advantage * logp[torch.from_numpy(row.mask[1:])].mean() / len(rows)
-    loss.backward()
-    expected = {name: p.grad.clone() for name, p in model.parameters().items()}
-    for name in ("grpo", "gspo"):
-        near(gradients(tiny(), rows, get(name), PLAIN), expected, passes=2)
-
-
-def test_temperature_divides_the_logits(tiny, make_rows, near):
-    """A model with a head of half the size, at temperature 1, is the same policy."""
-    rows, hot, half = make_rows(8), tiny(), tiny()
-    head = half.head
-    half.head = lambda hidden: head(hidden) / 2
-    results = [
-        Learner(m, get("grpo"), PLAIN, temperature=t).update(rows, ADVANTAGES)
-        for m, t in ((hot, 2.0), (half, 1.0))
-    ]
-    assert results[0] == pytest.approx(results[1], rel=1e-5)
-    near(hot.weights(), half.weights(), passes=2)
-
-
 def test_rows_that_are_not_trainable_never_enter(tiny, make_rows):
     rows, (clean, dirty) = make_rows(8), (tiny(), tiny())
     broken = [dataclasses.replace(r, status="timeout") for r in make_rows(3, seed=9)]

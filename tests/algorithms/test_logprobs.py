@@ -23,13 +23,20 @@ def test_equals_the_models_own_logits(tiny, make_rows):
         assert (logp_BT[i, n:] == 0).all()
 
 
-def test_chunks_change_nothing_and_bound_the_head():
+def chunks_of(positions: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "coterie.algorithms.logprobs.positions_at_once", lambda vocab_size, on_cpu: positions
+    )
+
+
+def test_chunks_change_nothing_and_bound_the_head(monkeypatch):
     generator = torch.Generator().manual_seed(0)
     weight = torch.randn(50, 8, generator=generator)
     hidden = torch.randn(23, 8, generator=generator)
     target = torch.randint(50, (23,), generator=generator)
     results, most = [], []
-    for at_once in (10_000, 200):  # 200 logits: 4 positions at a time
+    for at_once in (99, 4):
+        chunks_of(at_once, monkeypatch)
         seen = []
         h, w = hidden.clone().requires_grad_(), weight.clone().requires_grad_()
 
@@ -37,9 +44,7 @@ def test_chunks_change_nothing_and_bound_the_head():
             seen.append(len(x))
             return x @ w.T
 
-        logp, entropy, _ = score(
-            h, target, head, temperature=2.0, entropy_gradient=True, logits_at_once=at_once
-        )
+        logp, entropy, _ = score(h, target, head, temperature=2.0, entropy_gradient=True)
         (logp.sum() + 0.3 * entropy.sum()).backward()
         results.append((logp, entropy, h.grad, w.grad))
         most.append(max(seen))
@@ -48,12 +53,13 @@ def test_chunks_change_nothing_and_bound_the_head():
         torch.testing.assert_close(first, second, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("at_once", [10_000, 200])
+@pytest.mark.parametrize("at_once", [99, 4])
 def test_a_head_that_does_not_learn_computes_logits_once(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In float64, against the path of a head that learns; its logits are not linear."""
     monkeypatch.setattr("coterie.algorithms.logprobs._LOGITS_IN_CACHE", 150)  # three rows
+    chunks_of(at_once, monkeypatch)
     generator = torch.Generator().manual_seed(0)
     weight = torch.randn(50, 8, generator=generator, dtype=torch.float64)
     hidden = torch.randn(23, 8, generator=generator, dtype=torch.float64)
@@ -68,14 +74,12 @@ def test_a_head_that_does_not_learn_computes_logits_once(
             seen.append(len(x))
             return 3 * torch.tanh(x @ weight.T / 3)
 
-        logp, entropy, _ = score(
-            *(h, target, head), temperature=0.7, logits_at_once=at_once, head_learns=learns
-        )
+        logp, entropy, _ = score(h, target, head, temperature=0.7, head_learns=learns)
         (logp * arrives).sum().backward()
         results.append((logp, entropy, h.grad))
         positions.append(sum(seen))
     assert positions[1] == 23
-    assert positions[0] == (23 if at_once > 200 else 46)
+    assert positions[0] == (23 if at_once > 4 else 46)
     for learned, frozen in zip(*results):
         torch.testing.assert_close(learned, frozen, rtol=1e-6, atol=1e-6)  # scored in float32
     assert not results[1][1].requires_grad

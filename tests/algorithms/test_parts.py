@@ -9,7 +9,7 @@ import torch
 
 from coterie.algorithms import Algorithm, informative_groups, with_overlong_penalty
 from coterie.algorithms.batched_model import BatchedModel
-from coterie.algorithms.batching import by_agent, micro_batches, pad, split_evenly
+from coterie.algorithms.batching import micro_batches, split_evenly
 from coterie.algorithms.objective import divergence, effective_share, importance, token_weights
 from coterie.algorithms.overlong import overlong_penalty
 from coterie.algorithms.settings import lr_factor, warmup_steps
@@ -46,13 +46,6 @@ def test_the_rows_of_an_agent_count_as_one(reduction, expected):
     own = torch.tensor([4.0, 4.0, 2.0])
     got = token_weights(mask, reduction, agents=2, tokens=6, length=10, agent_tokens_B=own)
     torch.testing.assert_close(got, torch.tensor(expected))
-
-
-def test_rows_by_agent(make_rows):
-    rows = [
-        dataclasses.replace(r, member=m) for r, m in zip(make_rows(6), ["a", "", "b", "a", "", "b"])
-    ]
-    assert by_agent(rows) == [[0, 3], [1], [2, 5], [4]]
 
 
 def test_divergences():
@@ -170,17 +163,6 @@ def test_split_evenly():
     assert [list(p) for p in split_evenly(5, 2)] == [[0, 1], [2, 3, 4]]
     assert [list(p) for p in split_evenly(2, 4)] == [[0], [1]]
     assert split_evenly(0, 3) == []
-
-
-def test_padding(make_rows):
-    rows = make_rows(3)
-    batch = pad(rows, np.array([1.0, -2.0, 0.5]))
-    for i, row in enumerate(rows):
-        n = len(row.tokens)
-        np.testing.assert_array_equal(batch.ids_BT[i, :n], row.tokens)
-        np.testing.assert_array_equal(batch.mask_BT[i, : n - 1], row.mask[1:])
-        assert not batch.mask_BT[i, n - 1 :].any()
-    assert batch.advantage_B.tolist() == [1, -2, 0.5]
 
 
 def test_schedules():

@@ -17,7 +17,6 @@ REFUSED = {
         ({"kl_in_reward": 0.1, "combine": "normalise-then-sum"}, "each term, a divergence too"),
         ({"combine": "normalise-then-sum", "scale": "none"}, "scales each term by its group"),
         ({"entropy_coefficient": nan}, "entropy_coefficient is nan; it must be finite"),
-        ({"reduction": "constant-length"}, "needs algo.length"),
         ({"length": 5}, "algo.length does nothing without algo.reduction constant-length$"),
         ({"overlong_limit": 5}, "needs both"),
         (
@@ -41,6 +40,11 @@ REFUSED = {
         ({"fade": 50}, "fade is 50; it must be 0 to 1"),
         ({"teacher_revision": "main"}, "without algo.distillation.teacher$"),
         ({"beta": 1.0, "reader": "start", "decay": 0.5}, "without .*distillation.reader average$"),
+        ({"teacher": "t"}, "teacher does nothing without algo.distillation.beta"),
+        ({"teacher": "t", "beta": 1.0, "reader": "start"}, "are about the role's own weights"),
+        ({"teacher": "t", "beta": 1.0, "decay": 0.5}, "are about the role's own weights"),
+        ({"rewards": False}, "nothing to learn from without algo.distillation.beta"),
+        ({"rewards": False, "beta": 1.0, "fade": 0.5}, "once algo.distillation.fade 0.5 has"),
     ],
     LearnerSettings: [
         ({"betas": (0.9, 1.0)}, "betas"),

@@ -3,12 +3,11 @@
 import dataclasses
 
 import numpy as np
-import pytest
 import torch
 
 from coterie.algorithms import Learner, LearnerSettings, assign_credit, get
 from coterie.algorithms.algorithm import Distillation
-from coterie.datatypes import Reading, UserError
+from coterie.datatypes import Reading
 from tests.algorithms.conftest import VOCABULARY, TinyModel, build_module
 
 PLAIN = LearnerSettings(importance_correction="none")
@@ -93,27 +92,3 @@ def test_without_rewards_there_is_no_advantage(make_rows) -> None:
     credit = assign_credit(rows, "problem", alone)
     assert not credit.advantage_B.any()
     assert credit.stats == usual.stats
-
-
-@pytest.mark.parametrize(
-    ("settings", "why"),
-    [
-        ({"teacher": "another"}, "beta"),
-        ({"teacher": "another", "beta": 1.0, "reader": "start"}, "reader"),
-        ({"teacher": "another", "beta": 1.0, "decay": 0.5}, "decay"),
-        ({"rewards": False}, "beta"),
-        ({"teacher_revision": "v1"}, "nothing without algo.distillation.teacher"),
-        ({"rewards": False, "beta": 1.0, "fade": 0.5}, "once algo.distillation.fade 0.5 has"),
-    ],
-)
-def test_what_does_nothing_is_refused(settings: dict, why: str) -> None:
-    with pytest.raises(UserError, match=why):
-        Distillation(**settings)
-
-
-def test_only_beta_fades() -> None:
-    """At the end of the run, the role has still not learned from rewards."""
-    settings = dataclasses.replace(TAUGHT, fade=1.0)
-    assert settings.after(0.5) == dataclasses.replace(settings, beta=0.25)
-    ended = settings.after(1.0)
-    assert (ended.beta, ended.teacher, ended.rewards) == (0.0, "another", False)

@@ -73,14 +73,6 @@ def test_each_turn_is_scaled_as_rewards_are() -> None:
     np.testing.assert_allclose(credit.turn_bonus[1], [0, 1])
 
 
-def test_equal_rewards_at_unequal_times_are_told_apart() -> None:
-    early, late = row(1.0, (1.0, 0.0), (0, 1)), row(1.0, (0.0, 1.0), (0, 1))
-    credit = assign_credit([early, late], "problem", NO_SCALE)
-    assert credit.advantage_B.tolist() == [0, 0]
-    assert credit.turn_bonus[0].tolist() == [0, -0.5]
-    assert credit.turn_bonus[1].tolist() == [0, 0.5]
-
-
 def test_over_a_running_average_turns_learn_from_what_is_to_come() -> None:
     """Rewards to go are compared with .5 less what had been paid by then: on average 0, .5, 2."""
     average = Algorithm(baseline="role-average", scale="none")

@@ -141,11 +141,6 @@ def test_a_constant_length_is_the_environments_limit_unless_it_is_set(
     assert restore(settings.plain()) == settings
 
 
-def test_help_shows_the_length_that_a_run_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    text = help_text(["--preset", "core-qwen-gsm8k", "--algo", "dr-grpo"], capsys)
-    assert "(default: 3072)" in text[text.index("--algo.length") :][:400]
-
-
 def test_a_run_says_at_once_what_it_is() -> None:
     assert parse([]).headline() == (
         "core-teaching with gspo: training alice, bob; loading torch, then tiny:alice, tiny:bob"

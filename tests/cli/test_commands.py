@@ -57,7 +57,7 @@ def test_sigterm_is_taken_like_ctrl_c(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="of glibc")
-def test_freed_memory_is_kept_for_the_next_tensor() -> None:
+def test_freed_memory_is_kept_for_the_next_tensor(python: Any) -> None:
     """Of 200 tensors of 64 MiB, fewer than 20 take pages from the system."""
     code = """import resource, sys, torch
 from coterie.cli.commands import run_command
@@ -67,17 +67,13 @@ def command():
     for _ in range(200): torch.ones(1 << 24)
     print(faults() - before); return 0
 sys.exit(run_command(command, program='p', interrupted=''))"""
-    command = [sys.executable, "-c", code]
-    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert int(process.stdout) < 20 * 16_384
+    assert int(python("-c", code).stdout) < 20 * 16_384
 
 
-def test_a_signal_is_taken_care_of_before_anything_large_is_imported() -> None:
+def test_a_signal_is_taken_care_of_before_anything_large_is_imported(python: Any) -> None:
     code = """import sys, coterie.train; from coterie.cli.commands import run_command
 print('numpy' in sys.modules)"""
-    command = [sys.executable, "-c", code]
-    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert process.stdout == "False\n"
+    assert python("-c", code).stdout == "False\n"
 
 
 def test_a_task_that_was_struck_is_not_told_of(
@@ -121,15 +117,15 @@ def test_letters_that_a_terminal_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     assert written.getvalue() == b"?l?ve\n"
 
 
-def test_a_signal_while_the_interpreter_closes_down_changes_no_exit_code() -> None:
+def test_a_signal_while_the_interpreter_closes_down_changes_no_exit_code(python: Any) -> None:
     code = (
         "import atexit, os, signal, sys\n"
         "from coterie.cli.commands import run_command\n"
         "atexit.register(os.kill, os.getpid(), signal.SIGTERM)\n"
         "sys.exit(run_command(lambda: 0, program='x.py', interrupted='stopped'))"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+    run = python("-c", code)
+    assert (run.stdout, run.stderr) == ("", "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -208,47 +208,14 @@ def test_a_name_of_ours_stays_ours(install: Install) -> None:
         assert "alice_0" in envs.make("core-teaching").possible_agents
 
 
-def malformed(folder: Path, text: bytes) -> None:
-    next(folder.glob("*.dist-info/entry_points.txt")).write_bytes(text)
-
-
 @pytest.mark.usefixtures("good")
-@pytest.mark.parametrize(
-    ("text", "cause"),
-    [
-        (b"[coterie.environments]\nfine = good_one:Whole\n\nlost good_one:Whole\n", "line 4 is "
-         "'lost good_one:Whole', and should be NAME = module:attribute"),
-        (b"[other]\n<html>\n[coterie.environments]\nlost = a:b\n", "line 2 is '<html>', and"),
-        (b"[other]\nx = y:z\n[coterie.environments\nlost = a:b\n", "line 3 is '[coterie.env"),
-        (b"\xff\xfe\x00[coterie.environments]", "UnicodeDecodeError: "),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("metadata", [True, False])
-def test_a_file_that_cannot_be_read_names_its_package_and_hurts_nobody(
-    install: Install, text: bytes, cause: str, metadata: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = install("malformed-pkg")
-    malformed(folder, text)
-    if not metadata:
-        next(folder.glob("*.dist-info/METADATA")).unlink()
-    assert main(["--env", "lost"]) == 2
-    error = capsys.readouterr().err
-    package = "malformed-pkg" if metadata else "malformed_pkg-1.0.dist-info"
-    assert error.startswith("train.py: unknown env 'lost'; known: core-teaching, ")
-    assert f"; package {package}: its entry_points.txt cannot be read: {cause}" in error
-    assert error.count("\n") == 1
-    assert len(error) < 500
-    # Everybody else is where they were.
-    assert {"lonely", "core-teaching"} <= set(envs.names())
+@pytest.mark.parametrize("text", [b"[coterie.environments]\nlost\n", b"\xff\xfe\x00["])
+def test_a_file_that_cannot_be_read_hurts_nobody(install: Install, text: bytes) -> None:
+    (file,) = install("malformed-pkg").glob("*.dist-info/entry_points.txt")
+    file.write_bytes(text)
     assert envs.make("lonely").possible_agents == ["me_0", "me_1"]
     assert parse(["--env", "core-teaching"]).choice.env == "core-teaching"
-
-
-@pytest.mark.usefixtures("good")
-def test_a_bad_file_that_registers_no_environment_is_not_our_business(install: Install) -> None:
-    malformed(install("tool-pkg"), b"[console_scripts]\nnonsense\n")
-    assert envs.make("lonely").possible_agents == ["me_0", "me_1"]
-    with pytest.raises(UserError, match=r"or use pkg\.module:NAME\.$"):
+    with pytest.raises(UserError, match=r"unknown env 'lost'; known: .* pkg\.module:NAME\.$"):
         envs.spec("lost")
 
 

@@ -13,25 +13,7 @@ from dataclasses import dataclass
 
 from gymnasium import spaces
 from pettingzoo import ParallelEnv
-from coterie.algorithms import Algorithm, Surrogate, surrogate
 from coterie.envs import ConversationEnv, EnvSpec, Outcome
-
-
-@dataclass(frozen=True)
-class NoneLoss(Surrogate):
-    weight: float = 1.0
-
-
-@surrogate.register
-def none_loss(choice: NoneLoss, logp_BT, old_BT, advantage, mask_BT):
-    return None
-
-
-NONE = Algorithm(surrogate=NoneLoss())
-
-
-def function():
-    return Algorithm()
 
 
 class Color(enum.Enum):
@@ -169,8 +151,6 @@ def text(reward_M, group_M):
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        ("--algo bad_plugin:NONE", "must give coterie.algorithms.Terms: three tensors (B, T)"),
-        ("--algo bad_plugin:function", "is a function; it must be a coterie.algorithms.Algorithm"),
         ("--env bad_plugin:COLORED", "its setting color is <Color.RED: 1>, which config.json cann"),
         ("--env bad_plugin:Sized", "its setting sizes is (Size(width=1),), which config.json ca"),
         ("--env bad_plugin:NEEDING", "give every setting a default; rounds has none"),

@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 from collections.abc import Callable, Sequence
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from coterie.algorithms.role_algorithms import RoleAlgorithms as team
 from coterie.datatypes import Episode, Reading, Trajectory, UserError
 from coterie.problems.curriculum import Played
 from coterie.training.batch import (
+    Read,
     StepBatch,
     measured,
     sample_batch,
@@ -23,6 +25,10 @@ from coterie.training.batch import (
 
 from . import rows
 
+TAUGHT = Distillation(beta=1.0, fade=0.5, teacher="another")
+DAPO = get("dapo")
+BY_TEACHER = dataclasses.replace(DAPO, distillation=TAUGHT)
+
 
 def row(agent: str, problem: str, reward: float, sampled: int = 2) -> Trajectory:
     role = agent.rpartition("_")[0]
@@ -31,33 +37,55 @@ def row(agent: str, problem: str, reward: float, sampled: int = 2) -> Trajectory
     return rows.row(role, sampled, agent=agent, groups=groups, **paid)
 
 
+def episode(problem: str, *rows: Trajectory, seed: int = 0) -> Episode:
+    return Episode(problem, seed, 1, "train", rows)
+
+
+def paid(problem: str, rewards: dict[str, float]) -> Episode:
+    """An episode of these agents."""
+    return episode(problem, *(row(agent, problem, r) for agent, r in rewards.items()))
+
+
 async def unread(rows: Sequence[Trajectory]) -> dict[int, Reading | None]:
     """No role has a teacher."""
     return {}
 
 
+def step(
+    play: Callable[[int], list[Episode]],
+    algorithms: team | Algorithm,
+    problems: int = 1,
+    *,
+    key: str = "problem+role",
+    learners: Sequence[str] = ("alice",),
+    read: Read = unread,
+) -> tuple[StepBatch, list[int]]:
+    """The batch, and how many problems each round asked for."""
+    rounds: list[int] = []
+
+    async def played(count: int) -> list[Episode]:
+        rounds.append(count)
+        return play(count)
+
+    algorithms = algorithms if isinstance(algorithms, team) else team(algorithms)
+    batch = asyncio.run(sample_batch(played, read, algorithms, key, problems, learners))
+    return batch, rounds
+
+
 def sampled(
     algorithm: Algorithm,
     problems: int,
-    episode: Callable[[int], dict[str, float]],
+    rewards: Callable[[int], dict[str, float]],
     learners: tuple[str, ...] = ("alice",),
 ) -> tuple[StepBatch, list[int]]:
-    """The batch, and how many problems each round asked for; ``episode`` is told how many
-    problems its round played before."""
-    rounds: list[int] = []
+    """:func:`step`, in which ``rewards`` is told how many problems its round played before."""
+    rounds = count(1)
 
-    async def play(count: int) -> list[Episode]:
-        rounds.append(count)
-        names = [f"p{len(rounds)}.{place}" for place in range(count)]
-        return [
-            Episode(name, 0, 1, "train", tuple(row(a, name, r) for a, r in episode(place).items()))
-            for place, name in enumerate(names)
-        ]
+    def play(problems: int) -> list[Episode]:
+        number = next(rounds)
+        return [paid(f"p{number}.{place}", rewards(place)) for place in range(problems)]
 
-    batch = asyncio.run(
-        sample_batch(play, unread, team(algorithm), "problem+role", problems, learners)
-    )
-    return batch, rounds
+    return step(play, algorithm, problems, learners=learners)
 
 
 def twenty_informative(place: int) -> dict[str, float]:
@@ -65,7 +93,7 @@ def twenty_informative(place: int) -> dict[str, float]:
 
 
 def test_a_step_trains_on_its_number_of_problems() -> None:
-    batch, rounds = sampled(get("dapo"), 32, twenty_informative)
+    batch, rounds = sampled(DAPO, 32, twenty_informative)
     assert rounds == [32, 32]
     groups = list(dict.fromkeys(trajectory.groups["problem"] for trajectory in batch.rows))
     # The first twenty of the first round, and twelve of the twenty of the second.
@@ -77,16 +105,14 @@ def test_a_step_trains_on_its_number_of_problems() -> None:
 def test_a_small_set_fills_a_step_with_problems_that_come_again() -> None:
     names = [f"p{place}" for place in range(3)]
 
-    async def play(count: int) -> list[Episode]:
+    def play(count: int) -> list[Episode]:
         # A problem of which the role learns nothing is among them.
-        paid = [(name, float(name != "p2")) for name in (names * count)[:count]]
         return [
-            Episode(n, seed, 1, "train", (row("alice_0", n, 0.0), row("alice_1", n, reward)))
-            for seed, (n, reward) in enumerate(paid)
+            episode(n, row("alice_0", n, 0.0), row("alice_1", n, float(n != "p2")), seed=seed)
+            for seed, n in enumerate((names * count)[:count])
         ]
 
-    dapo = team(get("dapo"))
-    batch = asyncio.run(sample_batch(play, unread, dapo, "problem+role", 6, ("alice",)))
+    batch, _ = step(play, DAPO, 6)
     # Four of the six episodes of a round inform; the second round has the two that lack.
     assert batch.rounds == 2
     assert {row.groups["problem"] for row in batch.rows} == {"p0", "p1"}
@@ -94,52 +120,39 @@ def test_a_small_set_fills_a_step_with_problems_that_come_again() -> None:
 
 
 def test_surplus_draws_of_a_problem_are_dropped() -> None:
-    async def play(count: int) -> list[Episode]:
-        # Rewards of the problem differ in every draw but the first.
-        return [
-            Episode("p", seed, 1, "train", (row("alice_0", "p", 1.0), row("alice_1", "p", reward)))
-            for seed, reward in enumerate((1.0, 0.5, 0.25, 0.0))
-        ]
-
-    dapo = dataclasses.replace(get("dapo"), generation_batch=4)
-    batch = asyncio.run(sample_batch(play, unread, team(dapo), "problem+role", 2, ("alice",)))
-    assert batch.rounds == 1
+    # Rewards of the problem differ in every draw but the first.
+    draws = [
+        episode("p", row("alice_0", "p", 1.0), row("alice_1", "p", reward), seed=seed)
+        for seed, reward in enumerate((1.0, 0.5, 0.25, 0.0))
+    ]
+    batch, rounds = step(lambda _: draws, dataclasses.replace(DAPO, generation_batch=4), 2)
+    assert rounds == [4]
     assert [row.reward for row in batch.rows] == [1.0, 0.5, 1.0, 0.25]
 
 
 def test_draws_of_one_row_are_compared_with_each_other() -> None:
-    async def play(count: int) -> list[Episode]:
-        return [
-            Episode("p", seed, 1, "train", (row("alice_0", "p", float(seed)),))
-            for seed in range(count)
-        ]
-
-    sampling = sample_batch(play, unread, team(get("dapo")), "problem+role", 3, ("alice",))
-    batch = asyncio.run(sampling)
-    assert (batch.rounds, len(batch.rows)) == (1, 3)
+    draws = [episode("p", row("alice_0", "p", float(seed)), seed=seed) for seed in range(3)]
+    batch, rounds = step(lambda _: draws, DAPO, 3)
+    assert (rounds, len(batch.rows)) == ([3], 3)
 
 
 def test_the_replicas_of_a_problem_fill_one_place() -> None:
-    async def play(count: int) -> list[Episode]:
-        return [
-            Episode(f"p{i}", i, 1, "train", (row(f"alice_{replica}", f"p{i}", float(replica)),))
-            for i in range(count)
-            for replica in range(4)
-        ]
-
-    taught = dataclasses.replace(get("dapo"), distillation=TAUGHT)
+    replicas = [
+        episode(f"p{i}", row(f"alice_{replica}", f"p{i}", float(replica)), seed=i)
+        for i in range(3)
+        for replica in range(4)
+    ]
 
     async def read(rows: Sequence[Trajectory]) -> dict[int, Reading | None]:
         return {i: Reading(np.zeros(1, np.float32)) for i in range(len(rows))}
 
-    for algorithm, reader in ((get("dapo"), unread), (taught, read)):
-        sampling = sample_batch(play, reader, team(algorithm), "problem+role", 3, ("alice",))
-        batch = asyncio.run(sampling)
-        assert (batch.rounds, len(batch.rows)) == (1, 12)
+    for algorithm, reader in ((DAPO, unread), (BY_TEACHER, read)):
+        batch, rounds = step(lambda _: replicas, algorithm, 3, read=reader)
+        assert (rounds, len(batch.rows)) == ([3], 12)
 
 
 def test_a_round_plays_a_generation_batch() -> None:
-    algorithm = dataclasses.replace(get("dapo"), generation_batch=96)
+    algorithm = dataclasses.replace(DAPO, generation_batch=96)
     batch, rounds = sampled(algorithm, 16, twenty_informative)
     assert rounds == [96]
     assert len(batch.rows) == 32
@@ -149,7 +162,7 @@ def test_a_group_in_which_nobody_learns_is_not_informative() -> None:
     def only_bob_varies(place: int) -> dict[str, float]:
         return {"alice_0": 0.0, "alice_1": 0.0, "bob_0": 0.0, "bob_1": 1.0}
 
-    algorithm = dataclasses.replace(get("dapo"), max_generation_batches=3)
+    algorithm = dataclasses.replace(DAPO, max_generation_batches=3)
     batch, rounds = sampled(algorithm, 4, only_bob_varies)
     assert (rounds, batch.rows) == ([4, 4, 4], [])
     batch, rounds = sampled(algorithm, 4, only_bob_varies, learners=("alice", "bob"))
@@ -160,95 +173,68 @@ def test_a_group_in_which_nobody_learns_is_not_informative() -> None:
 def test_groups_of_one_are_refused_before_another_round() -> None:
     rounds: list[int] = []
 
-    async def play(count: int) -> list[Episode]:
+    def play(count: int) -> list[Episode]:
         rounds.append(count)
-        return [
-            Episode(f"p{i}", i, 1, "train", (row("alice_0", f"p{i}", float(i % 2)),))
-            for i in range(count)
-        ]
+        return [paid(f"p{i}", {"alice_0": float(i % 2)}) for i in range(count)]
 
     with pytest.raises(UserError, match="single row"):
-        asyncio.run(sample_batch(play, unread, team(get("dapo")), "problem", 4, ("alice",)))
+        step(play, DAPO, 4, key="problem")
     assert rounds == [4]
 
 
 def test_a_group_is_informative_if_a_hint_tells_more_than_its_rewards() -> None:
-    def read_again(algorithm: Algorithm) -> int:
-        async def play(count: int) -> list[Episode]:
-            hinted = dataclasses.replace(row("alice_0", "p", 0.0), reread_after=np.arange(3))
-            return [Episode("p", 0, 1, "train", (hinted, row("alice_1", "p", 0.0)))]
-
-        batch = sample_batch(play, unread, team(algorithm), "problem+role", 1, ("alice",))
-        return len(asyncio.run(batch).rows)
-
-    dapo = dataclasses.replace(get("dapo"), max_generation_batches=1)
+    hinted = dataclasses.replace(row("alice_0", "p", 0.0), reread_after=np.arange(3))
+    played = [episode("p", hinted, row("alice_1", "p", 0.0))]
+    dapo = dataclasses.replace(DAPO, max_generation_batches=1)
     distilled = dataclasses.replace(dapo, distillation=Distillation(beta=1.0))
-    assert [read_again(algorithm) for algorithm in (distilled, dapo)] == [2, 0]
+    assert [len(step(lambda _: played, a)[0].rows) for a in (distilled, dapo)] == [2, 0]
 
 
 def test_a_failed_row_without_the_group_is_left_out() -> None:
-    async def play(count: int) -> list[Episode]:
-        rows = [row(f"alice_{i}", "p", float(i)) for i in range(2)]
-        failed = dataclasses.replace(row("alice_2", "p", 0.0), groups={}, status="failed: cut off")
-        return [Episode("p", 0, 1, "train", (*rows, failed))]
-
-    batch = sample_batch(play, unread, team(get("dapo")), "problem", 1, ("alice",))
-    assert [trajectory.agent for trajectory in asyncio.run(batch).rows] == ["alice_0", "alice_1"]
+    failed = dataclasses.replace(row("alice_2", "p", 0.0), groups={}, status="failed: cut off")
+    played = episode("p", *(row(f"alice_{i}", "p", float(i)) for i in range(2)), failed)
+    batch, _ = step(lambda _: [played], DAPO, key="problem")
+    assert [trajectory.agent for trajectory in batch.rows] == ["alice_0", "alice_1"]
 
 
 def test_a_row_without_the_group_is_refused_by_a_sentence() -> None:
     other = dataclasses.replace(row("alice_1", "p", 1.0), groups={"other": "p"})
-    episodes = [Episode("p", 0, 1, "train", (row("alice_0", "p", 0.0), other))]
-
-    async def play(count: int) -> list[Episode]:
-        return episodes
-
+    episodes = [episode("p", row("alice_0", "p", 0.0), other)]
     sentence = "alice_1 belongs to no group called 'problem'; known keys: other"
     with pytest.raises(UserError, match=sentence):
-        asyncio.run(sample_batch(play, unread, team(get("dapo")), "problem", 1, ("alice",)))
+        step(lambda _: episodes, DAPO, key="problem")
     with pytest.raises(UserError, match=sentence):
         measured(StepBatch(episodes, [], 1), team(get("grpo")), "problem", ["alice"])
-
-
-TAUGHT = Distillation(beta=1.0, fade=0.5, teacher="another")
 
 
 def taught(
     algorithms: team,
     rewards: Callable[[int], dict[str, float]],
-    problems: int = 3,
     key: str = "problem+role",
     longest: int = 3,
 ) -> tuple[StepBatch, list[int]]:
-    """As :func:`sampled`, with alice and bob; teachers read rows of at most ``longest`` tokens. An
-    agent's name is followed by its number of sampled tokens: ``alice_0:2``."""
-    rounds: list[int] = []
-    shown: list[int] = []
-
-    async def play(count: int) -> list[Episode]:
-        rounds.append(count)
-        first = sum(rounds[:-1])
-        return [
-            Episode(
-                f"p{i}", 0, 1, "train", tuple(one(name, f"p{i}", r) for name, r in paid.items())
-            )
-            for i in range(first, first + count)
-            if (paid := rewards(i))
-        ]
+    """:func:`step` of three problems, with alice and bob; teachers read rows of at most ``longest``
+    tokens. An agent's name is followed by its number of sampled tokens: ``alice_0:2``."""
+    numbers, shown = count(), set[int]()
 
     def one(name: str, problem: str, reward: float) -> Trajectory:
         agent, _, tokens = name.partition(":")
         return row(agent, problem, reward, int(tokens or 2))
 
+    def play(count: int) -> list[Episode]:
+        return [
+            episode(f"p{i}", *(one(name, f"p{i}", r) for name, r in rewards(i).items()))
+            for i in islice(numbers, count)
+        ]
+
     async def read(rows: Sequence[Trajectory]) -> dict[int, Reading | None]:
         taught = {i: r for i, r in enumerate(rows) if algorithms.of(r.role).distillation.reads(r)}
-        assert not {*map(id, taught.values())} & {*shown}, "a row is read twice"
-        shown.extend(map(id, taught.values()))
+        assert not {*map(id, taught.values())} & shown, "a row is read twice"
+        shown.update(map(id, taught.values()))
         reading = Reading(np.zeros(1, np.float32))
         return {i: reading if len(r.tokens) <= longest else None for i, r in taught.items()}
 
-    learners = ("alice", "bob")
-    return asyncio.run(sample_batch(play, read, algorithms, key, problems, learners)), rounds
+    return step(play, algorithms, 3, key=key, learners=("alice", "bob"), read=read)
 
 
 def problems_of(batch: StepBatch, role: str) -> list[str]:
@@ -258,10 +244,6 @@ def problems_of(batch: StepBatch, role: str) -> list[str]:
 def every_third(place: int) -> dict[str, float]:
     """Rewards of alice never differ, those of bob at every third problem."""
     return {"alice_0": 0.0, "alice_1": 0.0, "bob_0": 0.0, "bob_1": float(place % 3 == 0)}
-
-
-DAPO = get("dapo")
-BY_TEACHER = dataclasses.replace(DAPO, distillation=TAUGHT)
 
 
 def test_a_role_with_a_teacher_does_not_fill_the_step_of_the_other() -> None:
@@ -329,17 +311,11 @@ def test_roles_that_are_compared_with_each_other_are_trained_together() -> None:
 def test_informative_is_what_differs_before_the_over_long_penalty() -> None:
     # Of three tokens 0 is taken off, of four 1: DAPO's rounds look at what came before that.
     algorithm = dataclasses.replace(
-        get("dapo"), max_generation_batches=1, overlong_limit=4, overlong_buffer=1
+        DAPO, max_generation_batches=1, overlong_limit=4, overlong_buffer=1
     )
-
-    async def play(count: int) -> list[Episode]:
-        lengths_differ = (row("alice_0", "a", 1.0, 3), row("alice_1", "a", 1.0, 4))
-        evened_out = (row("alice_0", "b", 0.0, 3), row("alice_1", "b", 1.0, 4))
-        return [
-            Episode(name, 0, 1, "train", r) for name, r in zip("ab", (lengths_differ, evened_out))
-        ]
-
-    batch = asyncio.run(sample_batch(play, unread, team(algorithm), "problem+role", 2, ("alice",)))
+    lengths_differ = episode("a", row("alice_0", "a", 1.0, 3), row("alice_1", "a", 1.0, 4))
+    evened_out = episode("b", row("alice_0", "b", 0.0, 3), row("alice_1", "b", 1.0, 4))
+    batch, _ = step(lambda _: [lengths_differ, evened_out], algorithm, 2)
     assert [(kept.groups["problem"], kept.reward) for kept in batch.rows] == [("b", 0.0)] * 2
     assert batch.rows[1].reward_terms == {"x": 1.0, "overlong": -1.0}
     # What is logged carries the penalty, too.
@@ -367,14 +343,9 @@ def test_terms_that_are_scaled_apart_inform_where_they_do_not_cancel_out(
         dataclasses.replace(row(f"alice_{i}", "p", 2.0), reward_terms=dict(zip("xyz", paid)))
         for i, paid in enumerate(terms)
     ]
-    episodes = [Episode("p", 0, 1, "train", tuple(played))]
-
-    async def play(_: int) -> list[Episode]:
-        return episodes
-
-    usual = dataclasses.replace(get("dapo"), max_generation_batches=1)
+    usual = dataclasses.replace(DAPO, max_generation_batches=1)
     algorithms = team(usual, {"alice": dataclasses.replace(usual, combine=combine)})
-    batch = asyncio.run(sample_batch(play, unread, algorithms, "problem", 1, ("alice",)))
+    batch, _ = step(lambda _: [episode("p", *played)], algorithms, key="problem")
     assert bool(batch.rows) == informs
     assert measured(batch, algorithms, "problem", ["alice"]) == {"p": Played(2.0, informs)}
 
@@ -385,15 +356,10 @@ def test_without_dynamic_sampling_everything_is_trained_on() -> None:
 
 
 def test_frozen_rows_enter_only_the_groups_of_roles_that_learn() -> None:
-    episode = {"alice_0": 1.0, "alice_1": 0.0, "large_0": 6.0, "large_1": 0.0}
-    batch, _ = sampled(get("reinforce++"), 2, lambda _: episode)
+    rewards = {"alice_0": 1.0, "alice_1": 0.0, "large_0": 6.0, "large_1": 0.0}
+    batch, _ = sampled(get("reinforce++"), 2, lambda _: rewards)
     assert [row.role for row in batch.rows] == ["alice"] * 4
-
-    async def play(_: int) -> list[Episode]:
-        shared = tuple(row(agent, "p", reward) for agent, reward in episode.items())
-        return [Episode("p", 0, 1, "train", shared)]
-
-    batch = asyncio.run(sample_batch(play, unread, team(get("grpo")), "problem", 1, ("alice",)))
+    batch, _ = step(lambda _: [paid("p", rewards)], get("grpo"), key="problem")
     assert [row.role for row in batch.rows] == ["alice", "alice", "large", "large"]
 
 
@@ -438,12 +404,9 @@ def test_the_difficulty_of_a_problem_is_that_of_the_roles_that_learn() -> None:
         "p1": {"alice_0": 1.0, "alice_1": 1.0, "bob_0": 0.0, "bob_1": 1.0},
         "p2": {"alice_0": 0.0, "alice_1": 0.0},
     }
-    episodes = [
-        Episode(name, 0, 1, "train", tuple(row(a, name, r) for a, r in by_agent.items()))
-        for name, by_agent in rewards.items()
-    ]
+    episodes = [paid(name, by_agent) for name, by_agent in rewards.items()]
     failed = dataclasses.replace(row("alice_0", "p3", 1.0), status="failed")
-    episodes.append(Episode("p3", 0, 1, "train", (failed,)))
+    episodes.append(episode("p3", failed))
     # No row is trained on, which does not matter.
     batch, plain = StepBatch(episodes, [], 1), team(get("grpo"))
     # Bob's differing rewards are no difference for alice.
@@ -454,13 +417,8 @@ def test_the_difficulty_of_a_problem_is_that_of_the_roles_that_learn() -> None:
     }
     # A penalty on length changes neither the difficulty nor what differs.
     long = Algorithm(overlong_limit=4, overlong_buffer=3)
-    episode = Episode("p4", 0, 1, "train", tuple(row("alice_0", "p4", 0.3, n) for n in (3, 4)))
-
-    async def play(_: int) -> list[Episode]:
-        return [episode]
-
-    sampling = sample_batch(play, unread, team(long), "problem+role", 1, ("alice",))
-    penalised = asyncio.run(sampling)
+    both_long = episode("p4", *(row("alice_0", "p4", 0.3, n) for n in (3, 4)))
+    penalised, _ = step(lambda _: [both_long], long)
     assert [row.reward for row in penalised.rows] == pytest.approx([0.3 - 2 / 3, -0.7])
     (played,) = measured(penalised, team(long), "problem+role", ["alice"]).values()
     assert (played.reward, played.mixed) == (pytest.approx(0.3), False)

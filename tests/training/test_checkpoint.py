@@ -124,15 +124,11 @@ def test_a_half_written_one_is_not_seen(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["step-000009"]
 
 
-CONTENTS = (None, b"", b"{}", b"\xff" * 40)
-
-
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        *(("state.json", content) for content in CONTENTS),
-        *(("a/optimizer.safetensors", content) for content in CONTENTS),
-        *(("rng.safetensors", content) for content in CONTENTS),
+        ("state.json", None),
+        ("rng.safetensors", b""),
         ("a/adapter.json", b"{}"),  # it is new
         (checksums.NAME, None),
         (checksums.NAME, b""),
@@ -144,7 +140,8 @@ def test_a_damaged_one_is_named(tmp_path: Path, name: str, content: bytes | None
     if content == b"cut":
         content = path.read_bytes().split(b"\n", 1)[1]
     path.unlink() if content is None else path.write_bytes(content)
-    with pytest.raises(UserError, match=r"step-000004 is damaged .* delete that folder"):
+    # No other checkpoint is there.
+    with pytest.raises(UserError, match=r"step-000004 is damaged .* delete that folder.* again$"):
         load(newest(tmp_path), {"a": Role(1.0)})
 
 
@@ -182,13 +179,6 @@ def test_a_bit_that_flips_is_told_by_the_name_of_its_file(
     )
     shutil.rmtree(path)
     assert load(newest(path.parent), {"a": Role(0.0)}, silent) == progress(3)
-
-
-def test_the_only_one_that_is_damaged_has_none_before_it(tmp_path: Path) -> None:
-    path = checkpoint.save(tmp_path, progress(4), {"a": Role(1.0)}, keep=2)
-    flip(path / "rng.safetensors", 99)
-    with pytest.raises(UserError, match=r"rng\.safetensors: does not match .* starts again"):
-        load(path, {"a": Role(1.0)})
 
 
 def test_what_a_desktop_leaves_is_no_damage(tmp_path: Path) -> None:

@@ -62,6 +62,7 @@ STATE = {
     "counters": {"wall_s": 1.5},
     "warmed": 0,
     "averages": {},
+    "difficulty": {"fixed": {"p": 2.0}, "newer": {}},
 }
 
 
@@ -79,6 +80,7 @@ STATE = {
                 ("logs", []),
                 ("logs", {"metrics.jsonl": "x"}),
                 ("counters", {"wall_s": None}),
+                ("difficulty", {"fixed": {"p": "x"}}),
             ]
         ),
     ],

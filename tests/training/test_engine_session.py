@@ -1,6 +1,5 @@
 """Training with engines: the same contract as in this process, and one step ahead of it."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -98,24 +97,6 @@ def test_a_run_on_engines_is_resumed_where_it_stood(
     ]
     assert len(lines[0]) == 8
     assert lines[0] == lines[1]
-
-
-def test_a_resumed_run_ahead_samples_what_was_in_flight_again(
-    tmp_path: Path, opened: Opened, train: Train, file_engine
-) -> None:
-    """The checkpoint stands before the problems that were sampled ahead."""
-    session = opened(*ENGINE, "--rollout.overlap", "--steps", "3")
-    cursors = []
-    checkpoint = session.checkpoint
-
-    def noted(step: int) -> None:
-        checkpoint(step)
-        state = session.run.checkpoints / f"step-{step:06d}" / "state.json"
-        cursors.append(json.loads(state.read_text())["cursor"])
-
-    session.checkpoint = noted
-    train(session)
-    assert cursors == [8, 16, 24]
 
 
 def test_a_step_that_is_played_ahead_begins_where_the_loop_says_so(

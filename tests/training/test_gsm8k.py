@@ -1,13 +1,12 @@
 """Real problems through the whole command, where the machine has them."""
 
 import asyncio
-import json
 import os
 from pathlib import Path
 
 import pytest
 
-from coterie import envs, train
+from coterie import envs
 from coterie.agents.models.loading import load_team
 from coterie.agents.models.spec import ModelSpec
 from coterie.datatypes import Episode, Problem, Sampling
@@ -66,20 +65,3 @@ def test_scripted_gold_answers_score_one_and_no_prompt_is_harmed() -> None:
             assert len(context) + 48 <= handle.context
             assert not codec.unknown_tokens(question)
     scorer.close()
-
-
-def test_the_command_trains_on_files(tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    code = train.main(
-        [
-            *("--problems.train", str(TRAIN), "--problems.eval", str(TEST)),
-            *("--problems.held-out", "16", "--steps", "2", "--run-dir", str(run)),
-            *("--rollout.problems-per-step", "4"),
-        ]
-    )
-    assert code == 0
-    summary = json.loads((run / "summary.json").read_text())
-    assert summary["steps"] == 2
-    assert summary["after"]["pass@1/alice"] is not None
-    rows = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
-    assert all(t["status"] == "ok" for row in rows for t in row["trajectories"])

@@ -7,13 +7,10 @@ from typing import Any
 import pytest
 
 from coterie.cli.command_line import parse
-from coterie.datatypes import UserError
 from coterie.problems.prepare import prepare
 from coterie.train import main
 from coterie.training.config.preflight import preflight
 from coterie.training.config.train_settings import restore
-from coterie.training.run import checkpoint
-from coterie.training.run.checkpoint import Progress
 
 from .cut_runs import cut_run
 
@@ -86,16 +83,6 @@ def test_a_text_and_a_list_of_one_are_the_same_run(sums: tuple[str, str], tmp_pa
     file.write_text(f'[problems]\ntrain = ["{sums[0]}=3", "{sums[1]}=1"]\norder = "easy-first"\n')
     problems = parse(["--env", "solo", "--config", str(file)]).problems
     assert (problems.weights, problems.order) == ((3.0, 1.0), "easy-first")
-
-
-def test_a_damaged_difficulty_is_refused(tmp_path: Path) -> None:
-    saved = Progress(4, 40, {}, {}, difficulty={"fixed": {"p": 2.0}, "newer": {}})
-    path = checkpoint.save(tmp_path, saved, {}, keep=1)
-    assert checkpoint.load(path, {}) == saved
-    state = json.loads((path / "state.json").read_text())
-    (path / "state.json").write_text(json.dumps({**state, "difficulty": {"fixed": {"p": "x"}}}))
-    with pytest.raises(UserError, match="difficulty does not belong in a checkpoint"):
-        checkpoint.load(path, {})
 
 
 def test_a_warm_up_imitates_all_sources_by_weight() -> None:

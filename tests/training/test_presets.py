@@ -156,56 +156,20 @@ def test_a_miniature_is_the_papers_preset_but_for_what_it_lists(name: str) -> No
             assert attrgetter(path)(run) == attrgetter(path)(paper)
 
 
-def test_core_as_published_with_the_tiny_team() -> None:
-    """arXiv:2601.21600, section 5, table 3, equations 2 to 7 and 20."""
-    run = settings_of("core-tiny")
-    check(
-        run,
-        """
-        env: {k_cold: 2, k_hinted: 1, hint_probability: 0.75, alpha: 0.3, partial_on_numbers: true,
-              w_explore: [0.2, 0.05], explore_mode: leave-one-out, explore_correct_only: false,
-              explore_pool: question, lambda_cm: [0.0, 0.1], eta: 0.1, trace_accuracy: v2,
-              cross_requires_correct: false, lambda_ta: 0.2, r_teach: 0.15, lambda_b: 0.8,
-              delta: 0.03, delta_cm: 0.03, reread: none}
-        learner: {weight_decay: 0.01, warmup: 0.1, schedule: cosine, max_grad_norm: 1,
-                  importance_correction: none}
-        rollout: {temperature: 0.7, top_p: 0.9, learner_temperature: 1.0}
-        problems: {epoch_size: 2640}
-        algo: {baseline: group-mean, scale: group-std, ddof: 0, epsilon: 1e-8,
-               surrogate: {level: token, low: 0.2, high: 0.2, dual: null}, kl_coefficient: 0.04,
-               kl_estimator: k3, reduction: sequence-mean}
-        """,
-    )
-    assert run.algo.distillation == Distillation()
-    assert run.run.group_by == "problem"
+def test_miniatures_last_as_long_as_the_papers_runs() -> None:
+    core, corea, eapo = map(settings_of, ("core-tiny", "corea-tiny", "eapo-tiny"))
     # Two epochs.
-    assert run.run.steps * run.rollout.problems_per_step == 2 * run.problems.epoch_size
-
-
-def test_corea_as_published_with_the_tiny_team() -> None:
-    """arXiv:2603.03752, equations 1, 2 and 6, sections 4.3, 4.4 and 5.1."""
-    run, usual = settings_of("corea-tiny"), parse(["--env", "corea-deferral", "--algo", "grpo"])
-    check(
-        run,
-        """
-        env: {traces: 8, eval_traces: 10, confidence_reward: l1, p_hat: group, w_correct: 1,
-              w_format: 1, w_confidence: 1, stop: [], threshold_source: large-pass@1,
-              threshold_on_test: true, output_weight: 4}
-        learner: {weight_decay: 0.01, schedule: constant, max_grad_norm: 1, epochs: 1,
-                  minibatches: 4, importance_correction: none}
-        rollout: {temperature: 1, top_p: 1, top_k: 0}
-        eval: {temperature: 0.6, top_p: 1}
-        algo: {baseline: group-mean, scale: group-std, ddof: 1, epsilon: 1e-6,
-               surrogate: {level: token, low: 0.2, high: 0.2, dual: null},
-               combine: sum-then-normalise, reduction: token-mean, kl_coefficient: 1e-4,
-               kl_estimator: k3, entropy_coefficient: 1e-3}
-        """,
-    )
-    assert run.env.size_ratio == 32 / 7
+    assert core.run.steps * core.rollout.problems_per_step == 2 * core.problems.epoch_size
     # What is not COREA but the tiny team.
-    assert (run.problems.train, run.run.steps, run.learner.lr) == ("recall", 900, 2e-3)
-    assert run.agents == usual.agents
-    assert run.env.max_new_tokens == usual.env.max_new_tokens
+    usual = parse(["--env", "corea-deferral", "--algo", "grpo"])
+    assert (corea.problems.train, corea.run.steps, corea.learner.lr) == ("recall", 900, 2e-3)
+    assert corea.agents == usual.agents
+    assert corea.env.max_new_tokens == usual.env.max_new_tokens
+    # The budget falls over the whole run, to that of evaluation; replies are whole.
+    assert eapo.env.anneal_steps == eapo.run.steps
+    assert eapo.env.reply_tokens == eapo.env.expert_max_new_tokens
+    accepted = [acceptance(fading_of(eapo.env), step) for step in (1, 2, 4, 100)]
+    assert accepted == [1, 0.5, 0.25, 0.01]
 
 
 @pytest.mark.parametrize(("algo", "kl"), [("gspo-paper", 0.0), ("sapo-paper", 0.04), ("sapo", 0.0)])
@@ -312,31 +276,6 @@ def test_coreas_large_model_is_trained_like_the_small_one() -> None:
     # Who learns can still be said.
     both = parse(["--preset", "corea-qwen-32b", "--train-role", "small", "large"])
     assert both.env.learners == ("small", "large")
-
-
-def test_eapo_as_published_with_the_tiny_team() -> None:
-    """arXiv:2509.23730, section 2.3, appendix G, table 5; reward of section 2.1, word by word."""
-    run = parse(["--preset", "eapo-tiny"])
-    check(
-        run,
-        """
-        choice: {env: eapo-consultation, algo: dapo}
-        env: {experts: 3, group_size: 16, consult: free, budget: 10, budget_unit: rounds,
-              turns_end: 0, schedule: inv, accept_scale: 1, accept_start: 0, accept_total: 0,
-              coin: response, answer_reward: f1_literal, consult_penalty: 0, lone: 0, reread: none}
-        learner: {warmup: 10, schedule: constant, weight_decay: 0.1, max_grad_norm: 1}
-        rollout: {temperature: 1, top_p: 1, top_k: 0}
-        eval: {temperature: 1, top_p: 0.7}
-        algo: {surrogate: {level: token, low: 0.2, high: 0.28, dual: 10}, reduction: token-mean,
-               kl_coefficient: 0, entropy_coefficient: 0, dynamic_sampling: true,
-               max_generation_batches: 10}
-        """,
-    )
-    assert run.algo.distillation == Distillation()
-    # The budget falls over the whole run, to that of evaluation; replies are whole.
-    assert run.env.anneal_steps == run.run.steps
-    assert run.env.reply_tokens == run.env.expert_max_new_tokens
-    assert [acceptance(fading_of(run.env), step) for step in (1, 2, 4, 100)] == [1, 0.5, 0.25, 0.01]
 
 
 @pytest.mark.parametrize(

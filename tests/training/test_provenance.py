@@ -117,6 +117,15 @@ def test_notes_that_are_damaged(
     assert json.loads(notes.read_text())["models"] == json.loads(whole)["models"]
 
 
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of downloads from the hub, which cannot be reached."""
+    folder = tmp_path / "cache"
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(folder))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    return folder
+
+
 def publish(cache: Path, base: Path, commit: str) -> Path:
     """Have the hub's branch name ``commit``, as a download would."""
     repository = cache / "models--some--model"
@@ -127,11 +136,8 @@ def publish(cache: Path, base: Path, commit: str) -> Path:
 
 
 def test_a_model_of_the_hub_that_moves_on_is_held_at_its_commit(
-    base: Path, tmp_path: Path, resume: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+    base: Path, cache: Path, tmp_path: Path, resume: Callable[..., Session]
 ) -> None:
-    cache = tmp_path / "cache"
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     publish(cache, base, COMMITS[0])
     first = resume("--agents.alice.model", "some/model")
     weights = first.team.loaded["alice"].handle.causal_lm.model.embed_tokens.weight.clone()
@@ -153,11 +159,8 @@ def test_a_model_of_the_hub_that_moves_on_is_held_at_its_commit(
 
 
 def test_a_teacher_of_the_hub_is_held_at_its_commit_beside_the_role_that_plays_it(
-    base: Path, tmp_path: Path, resume: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+    base: Path, cache: Path, tmp_path: Path, resume: Callable[..., Session]
 ) -> None:
-    cache = tmp_path / "cache"
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(cache))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     publish(cache, base, COMMITS[0])
     taught = "--agents.alice.algo.distillation.teacher"
     pupil = str(shutil.copytree(base, tmp_path / "pupil"))

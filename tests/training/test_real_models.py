@@ -41,18 +41,6 @@ def test_a_team_of_different_architectures_trains(
         assert steps[1][f"learner/{role}/mismatch/max"] < 1e-4
 
 
-def test_prompts_go_through_the_chat_template_or_stay_plain(
-    opened: Opened, checkpoint: Checkpoint
-) -> None:
-    models = ("--agents.alice.model", str(checkpoint("qwen3")), "--agents.alice.tuning", "full")
-    session = opened(*models)
-    codec = session.team.codecs["alice"]
-    rendered = session.team.loaded["alice"].tokenizer.decode(codec.open("1 + 1 ="))
-    assert rendered == "<|im_start|>user\n1 + 1 =<|im_end|>\n<|im_start|>assistant\n"
-    plain = opened(*models, "--agents.alice.chat", "plain").team.codecs["alice"]
-    assert plain.decode(plain.open("1 + 1 =")) == "1 + 1 ="
-
-
 def test_what_a_run_leaves_is_read_by_transformers_and_peft(
     opened: Opened, train: Train, checkpoint: Checkpoint
 ) -> None:

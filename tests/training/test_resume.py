@@ -142,7 +142,7 @@ def test_a_run_that_stopped_before_its_first_checkpoint_begins_again(tmp_path: P
 
 
 def test_fewer_steps_than_a_run_has_done_are_refused_before_torch_is_imported(
-    tmp_path: Path,
+    tmp_path: Path, python: Any
 ) -> None:
     # As a run that was stopped at step 12 leaves it; nothing else of it is looked at.
     run = RunDirectory.create(tmp_path / "run", parse(["--steps", "20"]).plain())
@@ -156,6 +156,5 @@ def test_fewer_steps_than_a_run_has_done_are_refused_before_torch_is_imported(
         "import sys; from coterie import train; code = train.main(sys.argv[1:]); "
         "sys.exit(99 if 'torch' in sys.modules else code)"
     )
-    argv = [sys.executable, "-c", code, "--resume", str(run.path), "--steps", "3"]
-    process = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True)
-    assert (process.returncode, process.stderr.count("\n")) == (2, 1)
+    ended = python("-c", code, "--resume", run.path, "--steps", 3, code=2)
+    assert ended.stderr.count("\n") == 1

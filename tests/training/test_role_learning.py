@@ -145,7 +145,7 @@ def test_files_and_flags(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("learner = 3", "write agents.bob.learner as a table"),
+        ("learner = 3", "agents.bob.learner is 3; it must be settings by name"),
         ("algorithm = 3", "agents.bob.algorithm must be the name of an algorithm"),
         ("learner = {speed = 2}", "no setting is called agents.bob.learner.speed"),
         ("learner = {lr = 'fast'}", "agents.bob.learner.lr is 'fast'; it must be a number"),

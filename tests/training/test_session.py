@@ -238,16 +238,6 @@ def test_an_environment_from_elsewhere_trains_as_it_is(
     assert all(step["learner/poet/grad_norm"] > 0 for step in steps)
 
 
-def test_a_run_that_could_not_begin_leaves_its_name_free(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    flags = ["--run-dir", str(tmp_path / "run"), "--steps", "1", "--problems.held-out", "4"]
-    assert train.main([*flags, "--agents.alice.context", "99999999"]) == 2
-    assert "context" in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()
-    assert train.main([*flags, "--rollout.problems-per-step", "2"]) == 0
-
-
 def test_a_role_that_never_answers_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

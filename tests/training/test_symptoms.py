@@ -14,11 +14,12 @@ import pytest
 from coterie import train
 from coterie.cli.command_line import parse
 from coterie.datatypes import Episode, Reading, Trajectory
+from coterie.training.config.model_defaults import has_large
+from coterie.training.config.train_settings import TrainSettings
 from coterie.training.run.symptoms import (
     PAGE,
     AnswerCounts,
     Observer,
-    Subject,
     at_start,
     count,
     symptoms,
@@ -27,10 +28,6 @@ from coterie.training.run.symptoms import (
 from . import rows
 
 DOCS = Path(__file__).resolve().parents[2] / PAGE
-
-
-def subject(flags: list[str]) -> Subject:
-    return Subject.of(parse(flags))
 
 
 def row(problem: str, role: str, finish: str = "stop", **info: Any) -> Trajectory:
@@ -85,8 +82,8 @@ def test_an_agent_with_several_contexts_is_one_answer_and_no_group() -> None:
 
 
 @pytest.fixture
-def settings() -> Subject:
-    return subject(["--preset", "core-gated"])
+def settings() -> TrainSettings:
+    return parse(["--preset", "core-gated"])
 
 
 @pytest.mark.parametrize(
@@ -121,7 +118,7 @@ def settings() -> Subject:
     ],
 )
 def test_each_symptom_names_the_flag_that_mends_it(
-    settings: Subject, counts: AnswerCounts, sentence: str
+    settings: TrainSettings, counts: AnswerCounts, sentence: str
 ) -> None:
     assert list(symptoms(counts, settings).values()) == [sentence]
 
@@ -135,15 +132,16 @@ def test_each_symptom_names_the_flag_that_mends_it(
         AnswerCounts(),
     ],
 )
-def test_below_the_thresholds_nothing_is_said(settings: Subject, counts: AnswerCounts) -> None:
+def test_below_the_thresholds_nothing_is_said(
+    settings: TrainSettings, counts: AnswerCounts
+) -> None:
     # A half of 96 is 48 and a quarter 24; nine tenths of 32 are 28.8; a twentieth of 40 is 2; fewer
     # than 16 say nothing.
     assert symptoms(counts, settings) == {}
 
 
 def test_groups_of_which_traces_are_read_again_have_a_signal() -> None:
-    usual = subject([])
-    assert usual.distils
+    usual = parse([])
     assert symptoms(AnswerCounts(96, groups=32, all_right=10, all_wrong=22), usual) == {}
     # Nobody is right, so there is nothing to read them after.
     assert "alike" in symptoms(AnswerCounts(96, groups=32, all_wrong=32), usual)
@@ -180,8 +178,7 @@ READ = Reading(np.zeros(2, np.float32))
 def test_a_step_without_signal_is_none_if_the_teacher_reads() -> None:
     flags = ["--env", "solo", "--agents.solver.model", "tiny:alice", "--problems.train", "chains"]
     by_teacher = ("--algo.distillation.beta", "1", "--algo.distillation.teacher", "tiny:alice")
-    settings = subject([*flags, *by_teacher])
-    assert (settings.distils, settings.taught) == (False, ["solver"])
+    settings = parse([*flags, *by_teacher])
     sentences: list[str] = []
     observer = Observer(settings, ["solver"], "problem+role", sentences.append)
     wrong = [
@@ -206,11 +203,11 @@ def test_a_step_without_signal_is_none_if_the_teacher_reads() -> None:
 
 
 def test_a_style_that_asks_in_vain_is_answered_by_imitation() -> None:
-    asks = subject(["--env.prompt-style", "answer"])
+    asks = parse(["--env.prompt-style", "answer"])
     assert "--warmup.steps 100" in symptoms(AnswerCounts(96, unstated=94), asks)["unstated"]
 
 
-def test_each_thing_is_said_once(settings: Subject) -> None:
+def test_each_thing_is_said_once(settings: TrainSettings) -> None:
     sentences: list[str] = []
     observer = Observer(settings, ["alice"], "problem+role", sentences.append)
     none = [episode("p", *(row("p", "alice", correct=False, answer=None) for _ in range(16)))]
@@ -225,7 +222,7 @@ def test_each_thing_is_said_once(settings: Subject) -> None:
 
 def test_each_evaluation_says_how_many_answers_were_cut_off() -> None:
     sentences: list[str] = []
-    settings = subject(["--env.max-new-tokens", "40", "--env.eval-max-new-tokens", "300"])
+    settings = parse(["--env.max-new-tokens", "40", "--env.eval-max-new-tokens", "300"])
     observer = Observer(settings, ["alice"], "problem+role", sentences.append)
     finish = ["length"] * 4 + ["stop"] * 12
     played = [episode("p", *(row("p", "alice", how) for how in finish))]
@@ -247,13 +244,13 @@ def test_each_evaluation_says_how_many_answers_were_cut_off() -> None:
 def test_settings_that_do_not_suit_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     real = ["--agents.alice.model", "nobody/0.1B", "--agents.bob.model", "nobody/0.1B"]
     monkeypatch.setattr("coterie.training.run.symptoms.native_bfloat16", lambda: "avx512_bf16")
-    assert at_start(subject(real)) == {}
-    assert at_start(subject(["--learner.lr", "1"])) == {}  # tiny
-    rate = at_start(subject([*real, "--learner.lr", "1e-2"]))["rate --learner."]
+    assert at_start(parse(real)) == {}
+    assert at_start(parse(["--learner.lr", "1"])) == {}  # tiny
+    rate = at_start(parse([*real, "--learner.lr", "1e-2"]))["rate --learner."]
     assert rate.startswith(
         "--learner.lr is 0.01, which breaks models of this size: 0.0002 is usual"
     )
-    forced = subject([*real, "--agents.bob.dtype", "float32"])
+    forced = parse([*real, "--agents.bob.dtype", "float32"])
     assert "--agents.bob.dtype auto" in at_start(forced)["float32"]
     number_format = "coterie.agents.models.number_format"
     for module in (number_format, "coterie.training.run.symptoms"):
@@ -266,9 +263,9 @@ def test_settings_that_do_not_suit_a_model(monkeypatch: pytest.MonkeyPatch) -> N
         "int8": "alice computes in float32 on a processor that is faster in 8 bits: "
         "--agents.alice.dtype int8 (docs/my-model-does-not-learn.md#speed)"
     }
-    full = subject([*real, "--agents.alice.tuning", "full", "--agents.bob.dtype", "int8"])
+    full = parse([*real, "--agents.alice.tuning", "full", "--agents.bob.dtype", "int8"])
     assert at_start(full) == {}
-    assert at_start(subject([])) == {}  # tiny
+    assert at_start(parse([])) == {}  # tiny
 
 
 def test_every_sentence_links_a_section_that_there_is() -> None:
@@ -359,5 +356,5 @@ def test_every_part_of_a_run_says_through_a_pipe_how_far_it_is(
 
 def test_models_of_a_papers_preset_are_large() -> None:
     # Its defaults are the paper's; steps and answers take long all the same.
-    assert subject(["--preset", "core-qwen-gsm8k"]).large
-    assert not subject([]).large
+    assert has_large(parse(["--preset", "core-qwen-gsm8k"]).agents)
+    assert not has_large(parse([]).agents)

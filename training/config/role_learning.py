@@ -3,19 +3,18 @@
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coterie import algorithms
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import Algorithm, LearnerSettings
-from coterie.cli.arguments import flags_in, value_of
 from coterie.cli.flags import parse_flags
 from coterie.cli.help_text import ALL
 from coterie.datatypes import UserError
 from coterie.training.config.model_defaults import as_flag
 from coterie.training.config.serialize import flat, override, to_plain
-from coterie.training.config.train_settings import TrainSettings, with_limit_as_length
+from coterie.training.config.train_settings import TrainSettings, defaults
 
 FIELDS = ("algorithm", "algo", "learner")
 """The fields of :class:`AgentSettings` that are set here."""
@@ -44,7 +43,6 @@ def with_role_learning(
     rates: Mapping[str, float],
     stored: Mapping[str, Mapping[str, Any]],
     flags: Mapping[str, Sequence[str]],
-    named: Callable[[str], Algorithm],
     prog: str,
 ) -> TrainSettings:
     """``settings`` with the algorithms and learners of single roles.
@@ -54,7 +52,6 @@ def with_role_learning(
         rates: role -> its learning rate by default, if that is not the team's.
         stored: role -> values of a file by the names in :data:`FIELDS`; they override the rates.
         flags: role -> words of the command line; they override the file.
-        named: the algorithm of a name, with the defaults of the environment.
         prog: what messages call the program.
 
     Raises:
@@ -76,7 +73,6 @@ def with_role_learning(
                 rate=rates.get(role, settings.learner.lr),
                 values=values,
                 words=words,
-                named=named,
                 prog=prog,
             )
     return dataclasses.replace(settings, agents=agents)
@@ -89,17 +85,13 @@ def _with_learning(
     rate: float,
     values: Mapping[str, Any],
     words: list[str],
-    named: Callable[[str], Algorithm],
     prog: str,
 ) -> AgentSettings:
     name = _take_name(role, words) or values.get("algorithm") or ""
-    algo, given = named(name) if name else settings.algo, values.get("algo") or {}
-    if "length" not in given:
-        algo = _with_reduction(settings, algo, given.get("reduction", ""))
-    algo = override(algo, given, at=f"agents.{role}.algo.")
-    at = f"--agents.{role}.algo."
-    if "length" not in given and f"{at}length" not in flags_in(words):
-        algo = _with_reduction(settings, algo, value_of(f"{at}reduction", words))
+    algo = settings.algo
+    if name:
+        algo = defaults(dataclasses.replace(settings.choice, algo=name)).algo
+    algo = override(algo, values.get("algo") or {}, at=f"agents.{role}.algo.")
     learner = override(
         dataclasses.replace(settings.learner, lr=rate),
         values.get("learner") or {},
@@ -131,13 +123,6 @@ def _with_learning(
         algo=None if algo == settings.algo else algo,
         learner=None if learner == settings.learner else learner,
     )
-
-
-def _with_reduction(settings: TrainSettings, algo: Algorithm, reduction: str) -> Algorithm:
-    """``algo`` with another reduction, which the default of its length follows."""
-    if reduction in ("", algo.reduction):
-        return algo
-    return with_limit_as_length(dataclasses.replace(settings, algo=algo), reduction).algo
 
 
 def _take_name(role: str, words: list[str]) -> str:

@@ -48,7 +48,7 @@ def override(default: T, values: Mapping[str, Any], *, at: str = "") -> T:
         if dataclasses.is_dataclass(old) and not isinstance(old, type) and isinstance(new, Mapping):
             changes[name] = override(old, new, at=f"{at}{name}.")
         else:
-            changes[name] = _typed_like(old, new, _hints(type(default))[name])
+            changes[name] = _typed(new, _hints(type(default))[name])
     check_fields(type(default), changes, at=at)
     with named_below(at):
         return dataclasses.replace(default, **changes)  # type: ignore[type-var]
@@ -87,17 +87,15 @@ def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _typed_like(old: Any, new: Any, hint: Any) -> Any:
-    """``new`` as what JSON does not have: a tuple, a path if ``old`` is one, or a dataclass that
-    the type ``hint`` names."""
+def _typed(new: Any, hint: Any) -> Any:
+    """``new`` as what JSON does not have: a tuple, or a path or dataclass that the type ``hint``
+    names."""
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if isinstance(new, list):
         inner = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), ())
         inner = inner[:1] * len(new) if inner[1:] == (...,) else inner
-        return tuple(_typed_like(None, *each) for each in zip_longest(new, inner[: len(new)]))
+        return tuple(_typed(*each) for each in zip_longest(new, inner[: len(new)]))
     if isinstance(new, Mapping):
         kind: Any = next((kind for kind in kinds if dataclasses.is_dataclass(kind)), None)
         return new if kind is None else override(kind(), new)
-    if isinstance(old, Path) and new is not None:
-        return Path(new)
-    return new
+    return Path(new) if Path in kinds and isinstance(new, str) else new

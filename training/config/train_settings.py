@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar
 
 import tyro
 
@@ -18,7 +18,6 @@ from coterie.agents.team.settings import AgentSettings, ScoringSettings
 from coterie.agents.team.teachers import teacher_models
 from coterie.agents.vllm.settings import VllmSettings
 from coterie.algorithms import ALGORITHMS, Algorithm, LearnerSettings
-from coterie.algorithms.algorithm import Reduction
 from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.cli.extras import SETTINGS
 from coterie.cli.plugins import load
@@ -156,17 +155,10 @@ def make_env(choice: Choice, settings: Any, **more: Any) -> Any:
 
 
 @lru_cache(maxsize=1)
-def sections() -> dict[str, type]:
-    """Name -> class of the sections that extras add."""
-    return {name: load(path, f"--{name}.*") for name, path in SETTINGS.items()}
-
-
-@lru_cache(maxsize=1)
 def settings_class() -> type[TrainSettings]:
     """:class:`TrainSettings` with a field for each section that an extra adds."""
-    fields = [
-        (name, kind, dataclasses.field(default_factory=kind)) for name, kind in sections().items()
-    ]
+    kinds = {name: load(path, f"--{name}.*") for name, path in SETTINGS.items()}
+    fields = [(n, kind, dataclasses.field(default_factory=kind)) for n, kind in kinds.items()]
     return dataclasses.make_dataclass("TrainSettings", fields, bases=(TrainSettings,), frozen=True)
 
 
@@ -234,13 +226,20 @@ def replicas_of(settings: TrainSettings, metadata: Mapping[str, Any]) -> int:
     return settings.rollout.replicas or int(metadata.get("replicas", usual))
 
 
-def with_limit_as_length(settings: TrainSettings, reduction: str = "") -> TrainSettings:
-    """``settings`` with the environment's limit of tokens as ``--algo.length``, or 0 if the
-    reduction has no length; ``reduction``: replaces theirs, if there is one of that name."""
-    own = reduction if reduction in get_args(Reduction) else settings.algo.reduction
-    length = token_limit(settings) if own == "constant-length" else 0
-    algo = dataclasses.replace(settings.algo, reduction=own, length=length)
-    return dataclasses.replace(settings, algo=algo)
+def with_limit_as_length(settings: TrainSettings) -> TrainSettings:
+    """``settings`` with the environment's limit of tokens as the length of every algorithm that
+    needs one and has none."""
+
+    def limited(algo: Algorithm) -> Algorithm:
+        if algo.reduction != "constant-length" or algo.length:
+            return algo
+        return dataclasses.replace(algo, length=token_limit(settings))
+
+    agents = {
+        role: dataclasses.replace(agent, algo=limited(agent.algo)) if agent.algo else agent
+        for role, agent in settings.agents.items()
+    }
+    return dataclasses.replace(settings, algo=limited(settings.algo), agents=agents)
 
 
 def _agent(role: str, choice: Choice, spec: envs.EnvSpec) -> AgentSettings:

@@ -52,6 +52,7 @@ from coterie.agents.team.backend import Died
 from coterie.agents.team.trained_role import OtherFormat
 from coterie.datatypes import UserError, fits
 from coterie.problems.curriculum import Difficulty
+from coterie.training.config.serialize import to_plain
 from coterie.training.run.checkpoint_paths import complete, name_of, position_of, step_in_words
 from coterie.training.run.durable_files import make_folder, not_written, sync, sync_tree
 
@@ -128,16 +129,7 @@ def save(root: Path, progress: Progress, roles: Mapping[str, Restorable], *, kee
             (draft / name).mkdir(exist_ok=True)
             learners[name] = role.save(draft / name)
         store({"torch": torch.get_rng_state()}, draft / "rng.safetensors")
-        state = {
-            "step": progress.step,
-            "cursor": progress.cursor,
-            "logs": dict(progress.logs),
-            "counters": dict(progress.counters),
-            "warmed": progress.warmed,
-            "averages": dict(progress.averages),
-            "difficulty": {name: dict(ranks) for name, ranks in progress.difficulty.items()},
-            "learners": learners,
-        }
+        state = to_plain(progress) | {"learners": learners}
         (draft / "state.json").write_text(json.dumps(state))
         checksums.write_checksums(draft, beside=_RUN_FILES)
         sync_tree(draft)

@@ -4,7 +4,7 @@ The rows of the table come from the environment's evaluation, the columns from
 :func:`coterie.evaluation.run_table.comparison`.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -37,10 +37,6 @@ class Conclusion:
     """Number of training problems that were left out because their prompts are too long."""
     terms: Collection[str] | None
     """Reward terms that have a weight; None: all terms."""
-    places: Callable[[], Sequence[Mapping[str, str]]]
-    """Returns the processes and machines of a cluster's roles; nothing without a cluster."""
-    spent: Callable[[], Sequence[Mapping[str, str]]]
-    """Returns what a server has computed for each role; nothing without a server."""
 
     def write(
         self,
@@ -64,11 +60,11 @@ class Conclusion:
             self.run.write_model(role, trained.export)
         estimate = self.examiner.estimate
         first, between, last = estimate(before), estimate(warmed_up), estimate(after)
-        wall_s, baseline = tally.wall_s(), self.baseline
+        wall_s, baseline, backend = tally.wall_s(), self.baseline, self.team.backend
         facts = {"steps": steps, "dropped_prompts": self.dropped, "config": dict(self.config)}
         facts |= {"alone": asdict(baseline)} if baseline.metrics else {}
-        facts |= {"places": places} if (places := self.places()) else {}
-        facts |= {"spent": spent} if (spent := self.spent()) else {}
+        facts |= {"places": places} if (places := backend.places()) else {}
+        facts |= {"spent": spent} if (spent := backend.spent()) else {}
         paid = paid_shares(self.run.read_log(METRICS), self.team.trained, self.terms)
         facts |= {"paid": paid} if paid else {}
         result = summary(first, last, wall_s, tally.tokens, between) | facts

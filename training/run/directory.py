@@ -53,8 +53,7 @@ LOGS = ("episodes.jsonl", METRICS, EVALUATIONS, WARMUP)
 _SPARE_BYTES = 64 * 2**20
 # Files that a run leaves if it is killed before it has written its settings.
 _BEFORE_CONFIG = (".lock", ".config.json.part")
-# Files that a run writes before its first step.
-_BEFORE_WORK = (*_BEFORE_CONFIG, "config.json", "environment.json", "trackers.json")
+_WORK = (*LOGS, "evaluation", "checkpoints")
 
 
 class RunDirectory:
@@ -126,7 +125,7 @@ class RunDirectory:
 
     def discard_unbegun(self) -> None:
         """:meth:`discard` a new run that has not done any work yet."""
-        if self._is_new and not any(map(_holds_work, self.path.rglob("*"))):
+        if self._is_new and not any((self.path / name).exists() for name in _WORK):
             self.discard()
 
     def close(self) -> None:
@@ -286,15 +285,7 @@ def default_path(env: str, algo: str) -> Path:
 
 def _content(path: Path) -> set[str]:
     """The names in a directory, except files of a run that never began."""
-    names = {entry.name for entry in path.iterdir()} - set(_BEFORE_CONFIG)
-    if names == {"checkpoints"} and not any((path / "checkpoints").iterdir()):
-        return set()
-    return names
-
-
-def _holds_work(path: Path) -> bool:
-    """Whether a path is a file that a run writes only once it works."""
-    return path.is_file() and path.name not in _BEFORE_WORK and path.parent.name != "tensorboard"
+    return {entry.name for entry in path.iterdir()} - set(_BEFORE_CONFIG)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -34,16 +34,7 @@ class Sink(Protocol):
         ...
 
 
-class OpenSink(Protocol):
-    """Opens the sink of a new or resumed run; returns None if the run has none."""
-
-    def __call__(
-        self, settings: RunSettings, run: RunDirectory, tell: Callable[[str], None]
-    ) -> Sink | None: ...
-
-
 def open_sinks(settings: RunSettings, run: RunDirectory, tell: Callable[[str], None]) -> list[Sink]:
     """Open the sinks of a run; ``tell`` shows a sentence."""
-    open_sink: OpenSink = load(SINK, "the sink of numbers")
-    sink = open_sink(settings, run, tell)
+    sink: Sink | None = load(SINK, "the sink of numbers")(settings, run, tell)
     return [] if sink is None else [sink]

@@ -24,7 +24,6 @@ SILENCE_S = 60.0
 """Seconds without a line, off a terminal, after which one is printed."""
 
 
-@contextmanager
 def stage(
     console: Console,
     title: str,
@@ -33,7 +32,7 @@ def stage(
     lines: bool = True,
     pulses: Sequence[Count] = (ANSWERED, ENDED),
     unit: str = "answers",
-) -> Iterator[None]:
+) -> AbstractContextManager[None]:
     """Show the progress of the work inside.
 
     Args:
@@ -45,13 +44,8 @@ def stage(
         unit: of the total.
     """
     if console.is_terminal:
-        with _bar(console, title, total, pulses):
-            yield
-    elif lines:
-        with _lines(console, title, total, pulses, unit):
-            yield
-    else:
-        yield
+        return _bar(console, title, total, pulses)
+    return _lines(console, title, total, pulses, unit) if lines else nullcontext()
 
 
 def stage_of_step(

@@ -105,40 +105,9 @@ def _states_none(row: Trajectory) -> bool:
     return row.info.get("answer", "") is None
 
 
-@dataclass(frozen=True)
-class Subject:
-    """The settings that the sentences are about."""
-
-    agents: Mapping[str, AgentSettings]
-    rates: Mapping[str, float]
-    """Role -> its learning rate."""
-    env: Any
-    """The environment's settings, or None."""
-    source: str
-    """Name of the training problems."""
-    distils: bool
-    """Whether a role learns from its own weights, which read traces again."""
-    taught: Collection[str]
-    """Roles that learn from a teacher."""
-    large: bool
-    """Whether a model is not tiny: has more than five million weights."""
-
-    @classmethod
-    def of(cls, settings: TrainSettings) -> "Subject":
-        """The part of a run's settings that the sentences need."""
-        learned = {role: each.distillation for role, each in settings.learned_by.items()}
-        return cls(
-            settings.agents,
-            {role: settings.learner_of(role).lr for role in settings.agents},
-            settings.env,
-            " ".join(settings.problems.sources),
-            any(each.from_itself for each in learned.values()),
-            [role for role, each in learned.items() if each.teaches],
-            has_large(settings.agents),
-        )
-
-
-def symptoms(counts: AnswerCounts, settings: Subject, *, evaluated: bool = False) -> dict[str, str]:
+def symptoms(
+    counts: AnswerCounts, settings: TrainSettings, *, evaluated: bool = False
+) -> dict[str, str]:
     """Symptom -> one sentence about it, with the flag that helps.
 
     Args:
@@ -162,10 +131,11 @@ def symptoms(counts: AnswerCounts, settings: Subject, *, evaluated: bool = False
         )
     alike = counts.all_right + counts.all_wrong
     # A role's own weights, after a right trace, also teach where all answers are right.
+    rereads = any(each.distillation.from_itself for each in settings.learned_by.values())
     if (
         counts.groups >= FEWEST_GROUPS
         and alike >= ALIKE * counts.groups
-        and not (settings.distils and counts.all_right)
+        and not (rereads and counts.all_right)
     ):
         sentences["alike"] = (
             f"{alike} of {counts.groups} groups have no signal ({counts.all_right} all right, "
@@ -192,16 +162,16 @@ def unreadable(readings: Mapping[str, Sequence[Reading | None]]) -> dict[str, st
     return sentences
 
 
-def at_start(settings: Subject) -> dict[str, str]:
+def at_start(settings: TrainSettings) -> dict[str, str]:
     """Symptom -> one sentence about settings with which models that are not tiny learn nothing, or
     slowly."""
     sentences: dict[str, str] = {}
-    if not settings.large:
+    if not has_large(settings.agents):
         return sentences
     for role, agent in settings.agents.items():
         if not agent.trained or is_tiny(agent.model, agent.revision):
             continue
-        usual, rate = rate_of([agent]), settings.rates[role]
+        usual, rate = rate_of([agent]), settings.learner_of(role).lr
         if rate > TOO_FAST * usual:
             # One sentence for a flag of the whole team.
             sentences[f"rate {agent.learner_at(role)}"] = (
@@ -250,15 +220,15 @@ def _faster_in_int8(agents: Mapping[str, AgentSettings]) -> Iterator[str]:
             yield role
 
 
-def _form_advice(settings: Subject) -> str:
+def _form_advice(settings: TrainSettings) -> str:
     style = getattr(settings.env, "prompt_style", None)
     if style is not None and style != "answer":
         return f"--env.prompt-style is {style}; answer asks for it"
     return "warm the model up on worked solutions, --warmup.steps 100"
 
 
-def _level_advice(counts: AnswerCounts, settings: Subject) -> str:
-    source = settings.source
+def _level_advice(counts: AnswerCounts, settings: TrainSettings) -> str:
+    source = " ".join(settings.problems.sources)
     if counts.all_right > counts.all_wrong:
         return f"name harder problems than --problems.train {source}"
     return (
@@ -272,14 +242,14 @@ class Observer:
 
     def __init__(
         self,
-        settings: Subject,
+        settings: TrainSettings,
         roles: Collection[str],
         group_key: str,
         tell: Callable[[str], None],
     ) -> None:
         """
         Args:
-            settings: the part of the run's that the sentences are about.
+            settings: of the run.
             roles: those that learn.
             group_key: names the groups in which answers are compared.
             tell: shows a sentence.
@@ -310,7 +280,9 @@ class Observer:
 
     def look_at_evaluation(self, episodes: Iterable[Episode], where: str) -> None:
         """Report symptoms in an evaluation; ``where`` begins each sentence."""
-        counts = count(episodes, self._roles, self._group_key, self._settings.taught)
+        learned_by = self._settings.learned_by
+        taught = [role for role, each in learned_by.items() if each.distillation.teaches]
+        counts = count(episodes, self._roles, self._group_key, taught)
         sentences = symptoms(counts, self._settings, evaluated=True)
         # Answers that were cut off make the result of every evaluation worse, not only the first.
         self._reported.discard("broken off")
