@@ -147,6 +147,13 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
         # "~12" is about 12.
         (r"(?<=\S)~", " "),
         (r"\\(?:[dtc]|nice|s)frac(?![A-Za-z])", r"\\frac"),
+        # The package siunitx.
+        (r"\\ang\s?\{\s?(-?[0-9.]{1,16})\s?\}", r"\1^\\circ "),
+        (r"\\num\s?\{\s?([-+0-9.,]{1,32})\s?\}", r"\1"),
+        (
+            r"\\(?:SI|qty)\s?\{\s?([-+0-9.,]{1,32})\s?\}\s?\{([A-Za-z/^0-9 ]{1,16})\}",
+            r"\1 \\text{ \2}",
+        ),
         # Units as a fraction, or with a power below zero
         (
             r"(?<=[0-9 ,~])\\frac\s?\{\s*\\(?:text|mathrm)\s?\{([A-Za-z ]{1,16})\}\s*\}"

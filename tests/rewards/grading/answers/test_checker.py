@@ -88,7 +88,8 @@ x \leq 1 \lor x \geq 3 => (-\infty,1]\cup[3,\infty)
 \frac{\pi}{4}+k\pi, k\in\mathbb{Z} => \frac{\pi}{4}+k\pi
 \frac{\pi}{4}+k\pi \text{ for integer } k => \frac{\pi}{4}+k\pi
 k\pi \text{ where } k \text{ is an integer} => k\pi || k\pi, k\in\mathbb{Z} => k\pi, k\in\mathbb{Z}
-\nicefrac{1}{2} => \frac12 || \sfrac12 => \frac12 || x \ne 2 => x \neq 2 || \bm{5} => 5
+\nicefrac{1}{2} => \frac12 || \sfrac12 => \frac12 || \ang{90} => 90^\circ || \num{5.5} => 5.5
+\SI{5}{m} => 5 \text{ m} || \qty{5}{cm} => 5 \text{ cm} || x \ne 2 => x \neq 2 || \bm{5} => 5
 \mathbf{\frac{\sqrt{3}}{3}} => \frac{\sqrt3}{3}
 \boldsymbol{\frac{\sqrt{3}}{3}} => \frac{\sqrt3}{3}
 \left(\begin{smallmatrix} 1 \\ 2 \end{smallmatrix}\right) => \begin{pmatrix} 1 \\ 2 \end{pmatrix}
@@ -106,7 +107,7 @@ number: \approx 1025 => 1024 || 3! => 3
 list: 1,2,2 => 1,1,2 || -2 => -2,-2 || \sqrt{12}, 2 => 1,2\sqrt{3}
 text: unequal => They are equal
 # A reference below 1 is a share, of which a percentage is the hundredth.
-0.25\% => 0.25 || \frac14\% => \frac14 || 5 \text{ m} => 5 \text{ s}
+0.25\% => 0.25 || \frac14\% => \frac14 || 5 \text{ m} => 5 \text{ s} || \ang{91} => 90^\circ
 # Letters keep their case.
 0 => R^2-r^2 || r^2-R^2 => R^2-r^2 || \frac{mm}{R} => \frac{mM}{r}
 # Work that is left to do says no value.
