@@ -103,7 +103,7 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         of a seed differ in their coins).
         """
         settings, mode = self.settings, options.get("mode", "train")
-        training, opened = mode == "train", settings.opens_thinking
+        training = mode == "train"
         step = int(options.get("step", 1))
         turns = settings.budget
         if training:
@@ -118,7 +118,6 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
             acceptance=acceptance(fading_of(settings), step) if training else 1.0,
             turns_allowed=turns,
             max_new_tokens=token_limit(settings, training=training),
-            thinking=opened,
         )
 
         # Lone traces are written during the policy's first turn.
@@ -149,8 +148,7 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
             answers = yield Turn({POLICY: ask, **lone}, scores)
             for agent in (agent for agent in lone if agent in answers):
                 tokens = self.meters["policy"].count(answers[agent])
-                graded = grade_lone(answers[agent], tokens, problem, self.scorer, opened=opened)
-                written[agent] = graded
+                written[agent] = grade_lone(answers[agent], tokens, problem, self.scorer)
             lone = {}
             if POLICY not in answers:
                 episode.failed = True
@@ -195,11 +193,11 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         answers: Answers,
     ) -> ScoreRequests:
         """The scores that these answers of the policy and of ``lone`` agents need."""
-        opened, text = self.settings.opens_thinking, answers.get(POLICY, "")
+        text = answers.get(POLICY, "")
         lone_texts = (answers[agent] for agent in lone if agent in answers)
-        checks = lone_checks(lone_texts, problem, opened=opened)
+        checks = lone_checks(lone_texts, problem)
         if POLICY not in answers or self._move(episode, text, may_call).kind == "answer":
-            checks += final_checks(episode, episode.own + text, problem, opened=opened)
+            checks += final_checks(episode, episode.own + text, problem)
         return ScoreRequests(tuple((check, problem) for check in checks))
 
     def _move(self, episode: Consultation, text: str, may_call: bool) -> Move:

@@ -30,17 +30,15 @@ class LoneTrace:
     verdict: Verdict
 
 
-def lone_checks(texts: Iterable[str], problem: Problem, *, opened: bool) -> list[str]:
+def lone_checks(texts: Iterable[str], problem: Problem) -> list[str]:
     """Return the texts that :func:`grade_lone` checks."""
-    checks = (graded_part(text, problem.kind, opened=opened) for text in texts)
+    checks = (graded_part(text, problem.kind) for text in texts)
     return [check for check in checks if check is not None]
 
 
-def grade_lone(
-    text: str, tokens: int, problem: Problem, scorer: Scorer, *, opened: bool
-) -> LoneTrace:
-    """Grade a lone trace; ``opened``: it begins inside a thought."""
-    check = graded_part(text, problem.kind, opened=opened)
+def grade_lone(text: str, tokens: int, problem: Problem, scorer: Scorer) -> LoneTrace:
+    """Grade a lone trace."""
+    check = graded_part(text, problem.kind)
     verdict = Verdict(False, None, "none") if check is None else scorer.check(check, problem)
     return LoneTrace(text, tokens, verdict)
 
@@ -71,7 +69,7 @@ def with_lone(
         if trace is None:
             terms[agent] = dict.fromkeys(next(iter(outcome.terms.values())), 0.0)
             continue
-        report = as_graded(trace.text, trace.verdict, problem, settings, answered_calls=0)
+        report = as_graded(trace.text, trace.verdict, problem, answered_calls=0)
         terms[agent] = answer_terms(report, trace.verdict.credit, settings)
         measured[agent] = {**report, "lone": True, "response_tokens": trace.tokens}
         if episode.heard and not report["correct"] and settings.reread == "wrong":

@@ -107,9 +107,6 @@ class EapoConsultationSettings(Validated):
     """plain: one short line, for tiny models; answer: the question, and sentences that ask for a
     last line with the answer and explain the call; panel: the paper's prompt, which explains the
     experts and their protocol."""
-    opens_thinking: bool = False
-    """Whether an answer without a think tag begins inside a thought. Off is right for models of a
-    run, whose chat template tells; a loop of your own may hand over answers without the tag."""
     max_new_tokens: Annotated[int, Ge(1)] = 96
     """Tokens of the policy in one episode, without experts' replies."""
     eval_max_new_tokens: Annotated[int, Ge(0)] = 0

@@ -126,11 +126,11 @@ def test_calls_inside_thoughts_are_text() -> None:
 
 
 def test_a_thought_that_the_template_opened() -> None:
-    call = calls((1, "a")).removeprefix("<think>")
-    played = Played([call, RIGHT], opens_thinking=True)
+    """Its mark begins the text that the environment gets."""
+    played = Played([calls((1, "a")).replace("<think>", "<think>\n"), RIGHT])
     assert played.info["consults"] == 1
     assert played.info["formatted"]
-    unclosed = Played([call.removeprefix(" hm </think>"), "Answer: 2"], opens_thinking=True)
+    unclosed = Played([calls((1, "a")).replace("</think>", ""), "Answer: 2"])
     assert unclosed.info["ignored_calls"] == 1
     assert unclosed.rewards["policy_0"] == 0.0
 
