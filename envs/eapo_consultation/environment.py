@@ -37,7 +37,7 @@ import numpy as np
 from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.eapo_consultation.fading import acceptance, turn_budget
-from coterie.envs.eapo_consultation.lone import LoneTrace, grade_lone, lone_checks, with_lone
+from coterie.envs.eapo_consultation.lone import with_lone
 from coterie.envs.eapo_consultation.messages import (
     ExpertCall,
     Move,
@@ -47,7 +47,7 @@ from coterie.envs.eapo_consultation.messages import (
     parse_calls,
     write_returns,
 )
-from coterie.envs.eapo_consultation.outcome import Consultation, Dispatch, final_checks, outcome_of
+from coterie.envs.eapo_consultation.outcome import Consultation, Dispatch, outcome_of
 from coterie.envs.eapo_consultation.panel import training_prompt
 from coterie.envs.eapo_consultation.settings import (
     Consult,
@@ -58,7 +58,7 @@ from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import lone_prompt
 from coterie.envs.settings import token_limit
 from coterie.envs.turns import Answers, Ask, Conversation, Turn, piece_by_piece
-from coterie.rewards.consultation import CALLS
+from coterie.rewards.consultation import CALLS, graded_part
 
 POLICY = "policy_0"
 # Ignored calls inside thoughts after which calls are switched off.
@@ -126,7 +126,7 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         if training:
             prompt = lone_prompt(problem.question, settings.prompt_style, problem.kind)
             lone = dict.fromkeys(others, Ask(prompt, "message", episode.max_new_tokens, []))
-        written: dict[str, LoneTrace] = {}
+        written: dict[str, str] = {}
 
         # The policy gets the question; in a workflow, with every expert's reply to it.
         text, piece = self._opening(problem, episode.consult), "message"
@@ -146,9 +146,7 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
             ask = Ask(text, piece, left, stop, continues=may_call)
             scores = partial(self._needed, episode, problem, may_call, tuple(lone))
             answers = yield Turn({POLICY: ask, **lone}, scores)
-            for agent in (agent for agent in lone if agent in answers):
-                tokens = self.meters["policy"].count(answers[agent])
-                written[agent] = grade_lone(answers[agent], tokens, problem, self.scorer)
+            written |= {agent: answers[agent] for agent in lone if agent in answers}
             lone = {}
             if POLICY not in answers:
                 episode.failed = True
@@ -169,7 +167,8 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         outcome = outcome_of(episode, problem, settings, self.scorer, POLICY, experts)
         if not others:
             return outcome
-        return with_lone(outcome, others, written, episode, problem, settings)
+        meter = self.meters["policy"]
+        return with_lone(outcome, others, written, episode, problem, settings, self.scorer, meter)
 
     def _opening(self, problem: Problem, consult: Consult) -> str:
         settings, question = self.settings, problem.question
@@ -193,12 +192,13 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         answers: Answers,
     ) -> ScoreRequests:
         """The scores that these answers of the policy and of ``lone`` agents need."""
-        text = answers.get(POLICY, "")
-        lone_texts = (answers[agent] for agent in lone if agent in answers)
-        checks = lone_checks(lone_texts, problem)
+        text, checks = answers.get(POLICY, ""), list[str]()
+        written = [answers[agent] for agent in lone if agent in answers]
         if POLICY not in answers or self._move(episode, text, may_call).kind == "answer":
-            checks += final_checks(episode, episode.own + text, problem)
-        return ScoreRequests(tuple((check, problem) for check in checks))
+            written.append(episode.own + text)
+            checks += (dispatch.result for dispatch in episode.dispatched)
+        checks += (graded_part(text, problem.kind) or "" for text in written)
+        return ScoreRequests(tuple((check, problem) for check in checks if check))
 
     def _move(self, episode: Consultation, text: str, may_call: bool) -> Move:
         """Parse the policy's turn. A call that spends the last token leaves no room for a reply, so

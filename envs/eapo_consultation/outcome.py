@@ -103,11 +103,10 @@ class Consultation:
         return [dispatch for block in self.rounds for dispatch in block]
 
 
-def final_checks(episode: Consultation, own: str, problem: Problem) -> list[str]:
-    """Return the texts that :func:`outcome_of` checks after the policy has written ``own``."""
+def grade(own: str, problem: Problem, scorer: Scorer) -> Verdict:
+    """Grade the answer in all text of the policy."""
     check = graded_part(own, problem.kind)
-    results = [dispatch.result for dispatch in episode.dispatched if dispatch.result]
-    return results if check is None else [*results, check]
+    return Verdict(False, None, "none") if check is None else scorer.check(check, problem)
 
 
 def outcome_of(
@@ -128,13 +127,12 @@ def outcome_of(
         policy: the agent that consults.
         experts: expert id -> agent.
     """
-    check = graded_part(episode.own, problem.kind)
-    verdict = Verdict(False, None, "none") if check is None else scorer.check(check, problem)
+    verdict = grade(episode.own, problem, scorer)
     results = [dispatch.result for dispatch in episode.dispatched]
     states_gold = [bool(text) and scorer.check(text, problem).correct for text in results]
     calls = episode.answered_calls
     report = {
-        **as_graded(episode.own, verdict, problem, answered_calls=calls),
+        **report_answer(episode.own, verdict, problem, answered_calls=calls),
         "answer_in_returns": any(states_gold),
         **_consulting(episode, problem.question),
     }
@@ -166,7 +164,7 @@ def outcome_of(
     )
 
 
-def as_graded(
+def report_answer(
     own: str,
     verdict: Verdict,
     problem: Problem,
