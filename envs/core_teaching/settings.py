@@ -1,16 +1,15 @@
 """Settings of core-teaching, and the weights of its reward terms by epoch."""
 
 from dataclasses import dataclass, fields
-from functools import partial
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Interval, MinLen
 
-from coterie.datatypes import Needs, Validated
+from coterie.datatypes import Needs, Validated, refuse
 from coterie.datatypes.validation import Share
 from coterie.envs.core_teaching.terms import term_name
 from coterie.envs.prompts import StrategyStyle
-from coterie.envs.settings import MOST, Several, require
+from coterie.envs.settings import MOST, Several
 from coterie.rewards.exploitation import TraceAccuracyMode
 
 TeacherChoice = Literal["best", "prefer-peer", "rotating", "difficulty-routed"]
@@ -21,8 +20,6 @@ End = Literal["head", "tail"]
 HintedContext = Literal["hint", "cold"]
 Reread = Literal["none", "wrong", "unsolved", "alike", "all"]
 RereadHint = Literal["peer", "own"]
-
-_require = partial(require, "core-teaching")
 
 
 @dataclass(frozen=True)
@@ -132,24 +129,29 @@ class CoreTeachingSettings(Validated):
 
     def check(self) -> None:
         names = [*(field.name for field in fields(TermWeights)), *map(term_name, self.terms)]
-        _require(
-            len({*names}) == len(names),
-            f"terms {' '.join(self.terms)} would give two terms one name; the names are "
-            f"{', '.join(names)}",
-        )
-        _require(
-            self.k_hinted > 0 or (self.learn_hinted_after == "hint" and not self.teacher_lift),
-            "learn_hinted_after cold and teacher_lift need the second round, which k_hinted 0 "
-            "leaves out; choose k_hinted 1",
-        )
-        _require(
-            self.reread != "none" or (self.reread_hint == "peer" and not self.reread_contrast),
-            "reread_hint and reread_contrast do nothing while reread is none; choose reread wrong",
-        )
-        _require(
-            self.reread_hint != "own" or self.reread == "wrong",
-            f"reread {self.reread} with reread_hint own would give right traces themselves as the "
-            "hint, or none; choose reread wrong",
+        needs_hints = self.learn_hinted_after == "cold" or bool(self.teacher_lift)
+        needs_rereading = self.reread_hint == "own" or self.reread_contrast
+        refuse(
+            (
+                len({*names}) < len(names),
+                f"core-teaching: terms {' '.join(self.terms)} would give two terms one name; the "
+                f"names are {', '.join(names)}",
+            ),
+            (
+                needs_hints and not self.k_hinted,
+                "core-teaching: learn_hinted_after cold and teacher_lift need the second round, "
+                "which k_hinted 0 leaves out; choose k_hinted 1",
+            ),
+            (
+                needs_rereading and self.reread == "none",
+                "core-teaching: reread_hint and reread_contrast do nothing while reread is none; "
+                "choose reread wrong",
+            ),
+            (
+                self.reread_hint == "own" and self.reread != "wrong",
+                f"core-teaching: reread {self.reread} with reread_hint own would give right traces "
+                "themselves as the hint, or none; choose reread wrong",
+            ),
         )
 
     @property

@@ -1,16 +1,16 @@
 """Settings of eapo-consultation, and the schedule by which help fades."""
 
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Interval
 
-from coterie.datatypes import Needs, UserError, Validated
+from coterie.datatypes import Needs, UserError, Validated, refuse
 from coterie.datatypes.validation import Share
 from coterie.envs.eapo_consultation.fading import Fading, Schedule, match_budget
 from coterie.envs.prompts import ExpertStyle
-from coterie.envs.settings import MOST, Several, require
+from coterie.envs.settings import MOST, Several
 from coterie.rewards.consultation import AnswerRule
 
 Consult = Literal["free", "never", "always"]
@@ -19,8 +19,6 @@ Coin = Literal["response", "group"]
 Penalised = Literal["dispatched", "accepted"]
 Queries = Literal["own", "shuffled"]
 Reread = Literal["none", "wrong"]
-
-_require = partial(require, "eapo-consultation")
 
 
 @dataclass(frozen=True)
@@ -123,21 +121,26 @@ class EapoConsultationSettings(Validated):
     room."""
 
     def check(self) -> None:
-        _require(
-            self.reread == "none" or self.lone > 0,
-            "reread does nothing without traces that are written alone; choose lone 1, or reread "
-            "none",
+        refuse(
+            (
+                self.reread != "none" and not self.lone,
+                "eapo-consultation: reread does nothing without traces that are written alone; "
+                "choose lone 1, or reread none",
+            ),
+            (
+                self.turns_end > self.budget,
+                f"eapo-consultation: turns_end is {self.turns_end}: it must be between 0 and the "
+                "budget",
+            ),
+            *(
+                (
+                    self.consult == "always" and getattr(self, name) > 0,
+                    f"eapo-consultation: {name} does nothing while every expert is asked once; "
+                    "leave it out, or choose consult free",
+                )
+                for name in ("at_once", "turns_end", "anneal_steps")
+            ),
         )
-        _require(
-            self.turns_end <= self.budget,
-            f"turns_end is {self.turns_end}: it must be between 0 and the budget",
-        )
-        for name in ("at_once", "turns_end", "anneal_steps"):
-            _require(
-                self.consult != "always" or not getattr(self, name),
-                f"{name} does nothing while every expert is asked once; leave it out, or choose "
-                "consult free",
-            )
         fading_of(self)
 
     @property
