@@ -28,7 +28,7 @@ class EapoConsultationSettings(Validated):
 
     experts: Several = 3
     """K: number of experts, with ids 1 to K."""
-    at_once: Annotated[int, Ge(0)] = 0
+    at_once: Annotated[int, Ge(0), Needs("consult", "free")] = 0
     """Most experts in one block of calls; 0: no limit, 1: one after another (sequential)."""
     group_size: Several = 4
     """G: conversations about one problem, compared as a group with their lone traces."""
@@ -41,9 +41,9 @@ class EapoConsultationSettings(Validated):
     """b: most consultations in one episode."""
     budget_unit: BudgetUnit = "rounds"
     """rounds: a block of calls counts as one; calls: each call counts."""
-    turns_end: Annotated[int, Ge(0), Needs("anneal_steps")] = 0
+    turns_end: Annotated[int, Ge(0), Needs("anneal_steps"), Needs("consult", "free")] = 0
     """T_end: rounds that are left when the budget has been annealed."""
-    anneal_steps: Annotated[int, Ge(0)] = 0
+    anneal_steps: Annotated[int, Ge(0), Needs("consult", "free")] = 0
     """Training steps over which the budget falls linearly to turns-end; 0: it stays constant."""
 
     schedule: Schedule = "linear"
@@ -131,14 +131,6 @@ class EapoConsultationSettings(Validated):
                 self.turns_end > self.budget,
                 f"eapo-consultation: turns_end is {self.turns_end}: it must be between 0 and the "
                 "budget",
-            ),
-            *(
-                (
-                    self.consult == "always" and getattr(self, name) > 0,
-                    f"eapo-consultation: {name} does nothing while every expert is asked once; "
-                    "leave it out, or choose consult free",
-                )
-                for name in ("at_once", "turns_end", "anneal_steps")
             ),
         )
         fading_of(self)

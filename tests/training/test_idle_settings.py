@@ -47,6 +47,10 @@ IDLE = [
         "--env.accept-rate 0.5 changes nothing with --env.schedule linear, only with const",
     ),
     (
+        f"{_EAPO} --env.consult always --env.at-once 2",
+        "--env.at-once 2 changes nothing with --env.consult always, only with free",
+    ),
+    (
         f"{_LARGE} --env.consult-penalty 0 --env.penalised accepted",
         "--env.penalised accepted changes nothing with --env.consult-penalty 0.0",
     ),
