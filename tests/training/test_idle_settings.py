@@ -19,6 +19,7 @@ _COREA, _EAPO = "--env corea-deferral", "--env eapo-consultation"
 _LARGE = f"{_EAPO} --agents.policy.model Qwen/Qwen2.5-7B-Instruct"
 IDLE = [
     ("--env.lambda-b 0.5", "--env.lambda-b 0.5 changes nothing with --env.k-hinted 0"),
+    ("--env.teacher-lift 0.1", "--env.teacher-lift 0.1 changes nothing with --env.k-hinted 0"),
     ("--env.delta 0.2", "--env.delta 0.2 changes nothing with --env.w-explore 0.0"),
     (
         "--env.w-explore 0.1 --env.cap 3",
