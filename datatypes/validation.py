@@ -72,6 +72,7 @@ _WORDS = {
     tuple: "a list",
     list: "a list",
     dict: "an object",
+    Callable: "a function",
     NoneType: "null",
     Path: "a path",
 }

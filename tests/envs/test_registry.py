@@ -126,8 +126,7 @@ def test_paths_that_lead_nowhere(path: str, arguments: dict[str, Any], sentence:
     ("field", "value", "sentence"),
     [
         ("roles", "alice", r'EnvSpec\.roles is a text; write \("alice",\)'),
-        ("defaults", [1], r"EnvSpec\.defaults is \[1\]; write a dictionary"),
-        ("larger", 3, "EnvSpec.larger is 3; write a dictionary"),
+        ("defaults", [1], r"EnvSpec\.defaults is \[1\]; it must be an object"),
         ("learns", ("alice",), r"EnvSpec\.learns is \('alice',\); it must be a function"),
     ],
 )
