@@ -204,7 +204,7 @@ def _assemble(
             backend=backend,
         )
     closing.callback(lambda: _on_loop(runner, team.aclose()))
-    _on_loop(runner, team.start())
+    _on_loop(runner, team.backend.start())
     tell_computing(team, agents, say)
     for note in problems.notes:
         say(note)
