@@ -84,7 +84,6 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
         mode = options.get("mode", "train")
         training = mode == "train"
         count = settings.traces if training else settings.eval_traces
-        per_hundred = settings.confidence_per_hundred and not training
         prompt = prompt_for(problem, prefilled=settings.prefill_confidence)
         longest = token_limit(settings, training=training)
         ask = Ask(prompt, max_new_tokens=longest, continues=settings.continues)
@@ -99,12 +98,7 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
             confidences = (yield from self._prefilled(answers)) if prefilled else {}
             return {
                 agent: ConfidentTrace.read(
-                    agent,
-                    text,
-                    confidences.get(agent, ""),
-                    problem,
-                    self.scorer,
-                    per_hundred=per_hundred,
+                    agent, text, confidences.get(agent, ""), problem, self.scorer
                 )
                 for agent, text in answers.items()
             }

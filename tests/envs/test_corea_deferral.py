@@ -258,14 +258,6 @@ def test_training_pays_for_the_large_role_when_told_to(begin):
     assert infos["small_0"]["reward_terms"]["confidence"] == pytest.approx(-0.3)
 
 
-def test_percentages_count_in_evaluation_where_asked(begin):
-    env, *_ = begin("eval", eval_traces=1, confidence_per_hundred=True)
-    assert asked(env.step({"small_0": say(2, 90)})[0]) == []
-    env, *_ = begin(traces=1, confidence_per_hundred=True)
-    *_, infos = env.step({"small_0": say(2, 90)})
-    assert not infos["small_0"]["stated"]
-
-
 @pytest.mark.parametrize("garbage", ["", "\\" * 10**6, r"\confidence{" * 10**5])
 @pytest.mark.parametrize("mode", ["train", "eval", "responses"])
 def test_any_answer_is_survived(begin, garbage, mode):

@@ -23,17 +23,14 @@ def stated(text: str) -> list[tuple[int, float | None]]:
     return [(start, read(text[a:b])) for start, a, b in arguments(text, _MARK)]
 
 
-def read(content: str, *, per_hundred: bool = False) -> float | None:
-    """The confidence that stands between the braces; None unless it lies in [0, 1].
-
-    ``per_hundred`` also reads numbers above 1 and up to 100 as percentages, for models that were
-    never told the range. Nothing is ever clipped.
-    """
+def read(content: str) -> float | None:
+    """The confidence that stands between the braces; None unless it lies in [0, 1]. Nothing is ever
+    clipped."""
     match = _NUMBER.fullmatch(content.strip(" $\t\n")) if len(content) <= _LONGEST else None
     if match is None:
         return None
     value = float(match[1])
-    if match[2] or (per_hundred and value > 1):
+    if match[2]:
         value /= 100
     return value if math.isfinite(value) and 0 <= value <= 1 else None
 
@@ -47,9 +44,9 @@ def without_confidences(text: str) -> str:
     return kept + text[position:]
 
 
-def parse_confidence(text: str, *, per_hundred: bool = False) -> float | None:
+def parse_confidence(text: str) -> float | None:
     """The last confidence that is stated after the thinking; None where there is none, or the last
     one is not valid."""
     text = after_thinking(text)
     marks = arguments(text, _MARK)
-    return read(text[slice(*marks[-1][1:])], per_hundred=per_hundred) if marks else None
+    return read(text[slice(*marks[-1][1:])]) if marks else None
