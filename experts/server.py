@@ -20,7 +20,7 @@ from coterie.datatypes import (
     ids_per_token,
 )
 from coterie.datatypes.thinking import split_thinking
-from coterie.experts.replies import ExpertCounters, as_unicode, cut_at_stop, encode_reply, tail
+from coterie.experts.replies import ExpertCounters, as_unicode, cut_at_stop, encode_reply
 from coterie.experts.retries import CircuitBreaker, backoff_s
 from coterie.experts.settings import ServerSettings
 from coterie.experts.transport import AttemptFailure, Choice, open_client, read_reply, send
@@ -103,7 +103,7 @@ class ServerPolicy:
         """Return everything that determines the answers, for caches."""
         names = (
             "endpoint", "model", "system_prompt", "max_tokens", "max_reply_tokens",
-            "strip_thinking", "keep_thinking_tokens", "send_seed",
+            "strip_thinking", "send_seed",
         )  # fmt: skip
         settings = {name: getattr(self.settings, name) for name in names}
         return {"policy": "server", **settings, "extra_body": self.settings.extra()}
@@ -194,18 +194,14 @@ class ServerPolicy:
         """Remove the reply's thinking, cut it at stop strings and limits, and encode it."""
         self.counters.server_prompt_tokens += reply.prompt_tokens
         self.counters.server_completion_tokens += reply.completion_tokens
-        text, thinking = reply.text, reply.thinking
+        text = reply.text
         if self.settings.strip_thinking:
             inline, answer = split_thinking(text)
-            if answer is None or (not answer and (inline or thinking)):
+            if answer is None or (not answer and (inline or reply.thinking)):
                 raise AttemptFailure("thinking_only", "server's model only thought")
-            text, thinking = answer, thinking or inline
-            if self.settings.keep_thinking_tokens and thinking:
-                limit = self.settings.keep_thinking_tokens * self._ids_per_token
-                kept = tail(thinking, self._codec, limit)
-                text = f"{kept}\n{text}"
-        elif thinking:
-            text = f"<think>{thinking}</think>\n{text}"
+            text = answer
+        elif reply.thinking:
+            text = f"<think>{reply.thinking}</think>\n{text}"
         if not text.strip():
             raise AttemptFailure("empty", "server sent an empty reply")
         ending = reply.stopped_by

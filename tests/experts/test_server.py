@@ -110,10 +110,8 @@ SEPARATED = {"content": "4", "reasoning_content": "2 and 2"}
     [
         (INLINE, {}, "Answer: 4"),
         (INLINE, {"strip_thinking": False}, INLINE["content"]),
-        (INLINE, {"keep_thinking_tokens": 1}, "nd 2\nAnswer: 4"),
         (SEPARATED, {}, "4"),
         (SEPARATED, {"strip_thinking": False}, "<think>2 and 2</think>\n4"),
-        (SEPARATED, {"keep_thinking_tokens": 1}, "nd 2\n4"),
     ],
 )
 async def test_thinking_is_stripped(server, policy, ask, codec, message, settings, kept):
