@@ -75,16 +75,6 @@ class CachedPolicy:
         self._store(path, request, completion)
         return completion
 
-    def size(self) -> tuple[int, int]:
-        """Return the number of entries on disk and their bytes."""
-        sizes = []
-        for path in self._folder.glob("??/*.json"):
-            try:
-                sizes.append(path.stat().st_size)
-            except OSError:  # another process replaces the entry
-                continue
-        return len(sizes), sum(sizes)
-
     def as_dict(self) -> dict[str, float]:
         """Return the policy's counters, and the cache's as ``cache/<counter>``, for a log."""
         own = {f"cache/{name}": float(value) for name, value in asdict(self.counters).items()}

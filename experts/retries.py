@@ -52,8 +52,6 @@ class CircuitBreaker:
     def __init__(
         self, failures: int, cooldown_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.opened = 0
-        """Number of times that the breaker opened."""
         self._limit = failures
         self._cooldown_s = cooldown_s
         self._clock = clock
@@ -91,7 +89,6 @@ class CircuitBreaker:
             self._open_until = self._clock() + self._cooldown_s
             self._probing = False
             self._ticket += 1
-            self.opened += 1
 
     def abandon(self, ticket: int) -> None:
         """Record a cancelled request, which says nothing about the server."""
