@@ -308,17 +308,9 @@ def test_what_a_conversation_refuses_is_refused_at_reset() -> None:
         Team(roles=("reader",))
 
 
-@pytest.mark.parametrize(
-    ("ask", "sentence"),
-    [
-        (Ask("?", max_new_tokens=0), "max_new_tokens of a_0 is 0: it must be an int of at least 1"),
-        (Ask("?", stop="abc"), "stop of a_0 is 'abc': it must be a list of non-empty strings"),
-        (Ask("?", "chat"), "piece of a_0 is 'chat': it must be 'message', 'continuation', "),
-    ],  # type: ignore[arg-type]
-)
-def test_limits_that_make_no_sense_are_named(ask: Ask, sentence: str) -> None:
-    with pytest.raises(AssertionError, match=sentence):
-        check_env(saying({"a_0": ask}))
+def test_limits_that_make_no_sense_are_named() -> None:
+    with pytest.raises(AssertionError, match="stop of a_0 is 'abc': it must be a list of non-empt"):
+        check_env(saying({"a_0": Ask("?", stop="abc")}))
 
 
 def test_scores_that_are_none_are_named() -> None:
