@@ -148,7 +148,7 @@ class ServerPolicy:
         deadline = loop.time() + settings.timeout_s
         last = AttemptFailure("circuit_open", "server keeps failing and is left alone for a while")
         for attempt in range(settings.retries + 1):
-            if (ticket := self.breaker.allow()) is None:
+            if not self.breaker.allow():
                 break
             counters.attempts += 1
             counters.retries += attempt > 0
@@ -165,18 +165,18 @@ class ServerPolicy:
                 reply = read_reply(answer.body, answer.content_type)
             except AttemptFailure as failure:
                 if failure.healthy:
-                    self.breaker.success(ticket)
+                    self.breaker.success()
                 else:
-                    self.breaker.failure(ticket)
+                    self.breaker.failure()
                 counters.failed_attempts[failure.kind] += 1
                 if failure.example:
                     counters.examples[failure.kind] = self._without_key(failure.example)
                 last = failure
             except BaseException:
-                self.breaker.abandon(ticket)
+                self.breaker.abandon()
                 raise
             else:
-                self.breaker.success(ticket)
+                self.breaker.success()
                 return reply
             finally:
                 counters.seconds += loop.time() - started
