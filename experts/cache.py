@@ -26,8 +26,6 @@ class CacheCounters:
     misses: int = 0
     corrupt: int = 0
     """Unusable entries, which are also misses and are written again."""
-    written: int = 0
-    written_bytes: int = 0
     not_written: int = 0
     """Replies that could not be written."""
 
@@ -115,9 +113,6 @@ class CachedPolicy:
             self.counters.not_written += 1
             if temporary:
                 Path(temporary).unlink(missing_ok=True)
-            return
-        self.counters.written += 1
-        self.counters.written_bytes += len(data)
 
 
 def cache_request(
