@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -73,11 +72,6 @@ async def test_null_leaves_a_field_out(server, policy, ask):
         "model": "m", "stream": False, "max_completion_tokens": 9,
         "messages": [{"role": "user", "content": "2 + 2 = ?"}],
     }  # fmt: skip
-
-
-async def test_context_without_text_is_decoded(server, policy, ask, codec):
-    await policy()(replace(ask("7 - 1"), text=""), LIMITS)
-    assert server.requests[0].json["messages"] == [{"role": "user", "content": "7 - 1"}]
 
 
 async def test_key_is_sent_and_shown_nowhere(server, policy, ask, caplog):

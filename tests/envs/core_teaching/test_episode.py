@@ -76,12 +76,6 @@ def test_a_seeded_reset_seeds_the_action_spaces(make: Any, sums: Any) -> None:
     assert len(set(samples[0])) == len(samples[0])
 
 
-def test_a_finished_episode_takes_no_more_steps(make: Any) -> None:
-    env = make()
-    Played(env, RESCUE)
-    assert env.step(RESCUE) == ({}, {}, {}, {}, {})
-
-
 def test_prompts_that_ask_for_strategies(problem: Problem) -> None:
     cold = strategy_prompt(problem, "strategies")
     assert cold.endswith("Question: 7 + 8 - 3 =")
