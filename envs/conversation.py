@@ -1,9 +1,8 @@
 """Environments that are written as one generator, from the first question to the rewards."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
-from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -267,21 +266,20 @@ class ConversationEnv(ProblemEnv):
         return requests
 
     def transcript(self) -> str | None:
-        return None if self._problem is None else self.retell(self._problem)
-
-    def retell(self, problem: Problem) -> str:
-        """Return the episode about ``problem`` so far, for a human reader."""
-        lines = [f"{problem.id}: {problem.question}", ""]
-        for asks, answers in self.turns():
-            for agent, ask in asks.items() if answers is not None else ():
-                answer = (answers or {}).get(agent, "(no answer)")
-                lines += [f"== {agent} ==", ask.text, "--", answer, ""]
-        lines += [f"{who}: reward {reward_of(i):+.3f}" for who, i in self.last_infos.items()]
-        return "\n".join(lines)
-
-    def turns(self) -> Iterator[tuple[dict[str, Ask], dict[str, str] | None]]:
-        """Return the questions and answers of each turn; pending answers are None."""
-        return zip_longest(self._asks, self._answers)
+        if self._problem is None:
+            return None
+        lines = [f"{self._problem.id}: {self._problem.question}"]
+        if golds := " or ".join(filter(None, self._problem.golds)):
+            lines.append(f"gold answer: {golds}")
+        shown = ""
+        for asks, answers in zip(self._asks, self._answers):
+            for agent, ask in asks.items():
+                # What several agents are asked is shown once.
+                question = (ask.text, "--") if ask.text not in ("", shown) else ()
+                answer = answers.get(agent, "(no answer)")
+                lines += ["", f"== {agent} ==", *question, answer]
+                shown = ask.text
+        return "\n".join([*lines, "", *map(_told, self.last_infos, self.last_infos.values())])
 
     def _answers_in(self, actions: Mapping[str, Any]) -> dict[str, str]:
         """Select the answers of the active agents."""
@@ -450,6 +448,14 @@ class ConversationEnv(ProblemEnv):
 
     def _refuse(self, sentence: str) -> NoReturn:
         raise UserError(f"{self.title}: conversation() {sentence}.")
+
+
+def _told(agent: str, info: Mapping[str, Any]) -> str:
+    """What an agent earned, and what is true of it."""
+    terms = [f"{name} {value:+.3f}" for name, value in info["reward_terms"].items() if value]
+    true = [name for name, value in info.items() if value is True]
+    parts = [f"reward {reward_of(info):+.3f}", ", ".join(terms), ", ".join(true)]
+    return f"{agent}: {'; '.join(filter(None, parts))}"
 
 
 def _as_result(call: ToolCall) -> dict[str, str]:

@@ -46,7 +46,7 @@ from coterie.envs.corea_deferral.scoring import (
 from coterie.envs.corea_deferral.settings import PREFILL, CoreaDeferralSettings, prompt_for
 from coterie.envs.problem_env import metadata_of
 from coterie.envs.settings import token_limit
-from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
+from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn
 from coterie.rewards.grading.answers.confidence import parse_confidence
 
 Traces = Generator[Turn, Answers, dict[str, ConfidentTrace]]
@@ -176,6 +176,3 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
         count, settings = self.meters[trace.role].count, self.settings
         ratio = 1.0 if trace.role == self.roles[0] else settings.size_ratio
         return ratio * (count(prompt) + settings.output_weight * count(trace.text))
-
-    def retell(self, problem: Problem) -> str:
-        return agent_by_agent(problem, self.turns(), self.last_infos, marks=("deferred",))

@@ -57,7 +57,7 @@ from coterie.envs.eapo_consultation.settings import (
 from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import lone_prompt
 from coterie.envs.settings import token_limit
-from coterie.envs.turns import Answers, Ask, Conversation, Turn, piece_by_piece
+from coterie.envs.turns import Answers, Ask, Conversation, Turn
 from coterie.rewards.consultation import CALLS, graded_part
 
 POLICY = "policy_0"
@@ -277,20 +277,6 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         key = ("shuffled", self.episode_seed, number, call.expert_id)
         drawn = (self.problem_of(derive_seed(*key, k), {}).question for k in range(8))
         return next((other for other in drawn if other != problem.question), problem.question)
-
-    def retell(self, problem: Problem) -> str:
-        pieces: list[tuple[str, str]] = []
-        for asks, answers in self.turns():
-            for agent, ask in asks.items():
-                if agent == POLICY and ask.text:
-                    pieces.append(("environment", ask.text))
-                if answers is not None and (agent != POLICY or agent in answers):
-                    pieces.append((agent, answers.get(agent, "")))
-        transcript = piece_by_piece(problem, pieces)
-        if info := self.last_infos.get(POLICY):
-            terms = [f"{name} {value:+.3f}" for name, value in info["reward_terms"].items()]
-            transcript += f"\n{'right' if info['correct'] else 'wrong'}; {', '.join(terms)}"
-        return transcript
 
 
 def coin(seed: int, replica: int | None, round_: int, expert_id: int) -> float:

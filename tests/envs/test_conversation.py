@@ -100,9 +100,10 @@ def test_transcripts(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
     env.step({})
     transcript = capsys.readouterr().out
-    assert transcript.startswith("p: 1 + 1 =\n\n== a_0 ==\n1 + 1 =\n--\ntwo\n")
+    assert transcript.startswith("p: 1 + 1 =\ngold answer: 2\n\n== a_0 ==\n1 + 1 =\n--\ntwo\n")
     assert "== a_0 ==\nagain, None\n--\n(no answer)\n" in transcript
-    assert transcript.endswith("a_0: reward +1.500\nb_0: reward +0.000\n")
+    earned = "a_0: reward +1.500; words +2.000, cost -0.500; failed\nb_0: reward +0.000\n"
+    assert transcript.endswith(f"\n\n{earned}")
 
 
 @pytest.mark.parametrize(

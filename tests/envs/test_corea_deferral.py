@@ -275,18 +275,6 @@ def test_what_is_asked_of_the_scorer_is_foretold(begin):
     assert env.scorer.checked == foretold
 
 
-def test_the_transcript_says_who_was_deferred(question):
-    env = CoreaDeferralEnv(
-        CoreaDeferralSettings(eval_traces=1), scorer=BoxScorer(), render_mode="ansi"
-    )
-    env.reset(seed=0, options={"problem": question, "mode": "eval"})
-    env.step({"small_0": say(3, 0.2)})
-    env.step({"large_0": say(2, 0.9)})
-    text = env.render()
-    assert "wrong, deferred" in text
-    assert text.index("== small_0 ==") < text.index("== large_0 ==")
-
-
 def test_an_answer_without_a_confidence_goes_on_with_one(begin):
     env, observations, infos = begin(traces=3, prefill_confidence=True)
     assert "confidence" not in observations["small_0"]["text"]
