@@ -81,7 +81,6 @@ SPEC = replace(
     name="evidence.other_hints:SPEC",
     factory=OtherHintsEnv,
     settings=OtherSettings,
-    shipped=False,
     baseline=None,
     presets=None,
     tables=None,

@@ -61,7 +61,6 @@ from coterie.envs.env_spec import EnvSpec
 SPEC = EnvSpec(
     name="copying",
     version=0,
-    shipped=True,
     factory="coterie.envs.copying.environment:CopyingEnv",
     settings=CopyingSettings,
     roles=("alice",),
