@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -34,18 +34,11 @@ class ServerPolicy:
     (or leave its ``async with``) in each loop before that loop ends.
     """
 
-    def __init__(
-        self,
-        settings: ServerSettings,
-        codec: TokenCodec,
-        *,
-        environ: Mapping[str, str] = os.environ,
-    ) -> None:
+    def __init__(self, settings: ServerSettings, codec: TokenCodec) -> None:
         """
         Args:
             settings: address and limits of the server.
             codec: the role's codec, for replies.
-            environ: environment with the API key's variable.
 
         Raises:
             UserError: the API key's variable is not set or is no key.
@@ -54,7 +47,7 @@ class ServerPolicy:
         self.counters = ExpertCounters()
         self.breaker = CircuitBreaker(settings.breaker_failures, settings.breaker_cooldown_s)
         self._codec, self._ids_per_token = codec, ids_per_token(codec)
-        self._key = read_key(settings, environ)
+        self._key = read_key(settings)
         self._sessions: dict[asyncio.AbstractEventLoop, _Session] = {}
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
@@ -261,7 +254,7 @@ class _Session:
     slots: asyncio.Semaphore
 
 
-def read_key(settings: ServerSettings, environ: Mapping[str, str] = os.environ) -> str:
+def read_key(settings: ServerSettings) -> str:
     """Return the API key of a server; empty if it has none.
 
     Raises:
@@ -270,7 +263,7 @@ def read_key(settings: ServerSettings, environ: Mapping[str, str] = os.environ) 
     variable = settings.api_key_env
     if not variable:
         return ""
-    key = environ.get(variable, "").strip()
+    key = os.environ.get(variable, "").strip()
     if not key:
         raise UserError(f"api_key_env names {variable}, which is not set: export it first")
     if not (key.isascii() and key.isprintable()):
