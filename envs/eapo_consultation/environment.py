@@ -192,12 +192,12 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         answers: Answers,
     ) -> ScoreRequests:
         """The scores that these answers of the policy and of ``lone`` agents need."""
-        text, checks = answers.get(POLICY, ""), list[str]()
-        written = [answers[agent] for agent in lone if agent in answers]
+        text = answers.get(POLICY, "")
+        written, results = [answers[agent] for agent in lone if agent in answers], list[str]()
         if POLICY not in answers or self._move(episode, text, may_call).kind == "answer":
             written.append(episode.own + text)
-            checks += (dispatch.result for dispatch in episode.dispatched)
-        checks += (graded_part(text, problem.kind) or "" for text in written)
+            results = [dispatch.result for dispatch in episode.dispatched]
+        checks = [*results, *(graded_part(own, problem.kind) for own in written)]
         return ScoreRequests(tuple((check, problem) for check in checks if check))
 
     def _move(self, episode: Consultation, text: str, may_call: bool) -> Move:
