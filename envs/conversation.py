@@ -14,7 +14,6 @@ from coterie.datatypes import (
     ScoreRequests,
     UserError,
     derive_seed,
-    raised,
     role_of,
     validate,
 )
@@ -62,14 +61,6 @@ class ConversationEnv(ProblemEnv):
     """Whether there may be more roles than ``default_roles``."""
     modes: tuple[str, ...] = ()
     """Allowed values of ``options["mode"]``, which defaults to ``train``; empty: any value."""
-    guarded: bool = True
-    """Whether every step is tested against the contract and exceptions become one sentence. The
-    class statement sets it (``guarded=False``); subclasses do not inherit it. Environments of this
-    package are tested once, by the test suite."""
-
-    def __init_subclass__(cls, *, guarded: bool = True, **more: Any) -> None:
-        super().__init_subclass__(**more)
-        cls.guarded = guarded
 
     def __init__(
         self,
@@ -260,7 +251,7 @@ class ConversationEnv(ProblemEnv):
         answers = {**self._last_answers, **answers}
         if self._scores is None:
             return ScoreRequests(tuple((text, self._problem) for text in answers.values()))
-        requests = self._call(self._scores, answers)
+        requests = self._scores(answers)
         if not isinstance(requests, ScoreRequests):
             self._refuse(f"has scores that give {requests!r:.100}; they must give ScoreRequests")
         return requests
@@ -290,9 +281,10 @@ class ConversationEnv(ProblemEnv):
     ) -> dict[str, Ask] | Outcome:
         """Send the answers; return the next questions, or the outcome."""
         try:
-            turn = self._call(conversation.send, answers)
+            # A generator that has not begun takes None.
+            turn = conversation.send(answers)  # pyright: ignore[reportArgumentType]
         except StopIteration as end:
-            if self.guarded and (why := why_no_outcome(end.value, self.possible_agents)):
+            if why := why_no_outcome(end.value, self.possible_agents):
                 self._refuse(why)
             return end.value
         asks, self._scores = (turn.asks, turn.scores) if isinstance(turn, Turn) else (turn, None)
@@ -334,20 +326,6 @@ class ConversationEnv(ProblemEnv):
             shown = "\n".join(as_response(call.result) for call in calls)
             results[agent] = replace(self._asks[-1][agent], text=shown, piece="tools"), calls
         return results
-
-    def _call(self, function: Callable[[Any], Any], argument: Any) -> Any:
-        """Call the author's code; if guarded, an exception becomes a ``UserError``."""
-        try:
-            return function(argument)
-        except (UserError, StopIteration):
-            raise
-        except (Exception, SystemExit) as error:
-            if not self.guarded:
-                # A bug of this package: its traceback says more than a sentence.
-                raise
-            raise UserError(
-                f"{self.title}: conversation() {raised(error)}; coterie check says where."
-            ) from error
 
     def _show(
         self,
@@ -405,7 +383,7 @@ class ConversationEnv(ProblemEnv):
                 info["turn_rewards"] = self._by_turn(agent, info["turn_rewards"])
             if (trained := self._trained_turns(agent)) is not None:
                 info["trained_turns"] = trained
-        return self._checked_infos(infos) if self.guarded else infos
+        return self._checked_infos(infos)
 
     def _trained_turns(self, agent: str) -> list[int] | None:
         """Indices of the agent's turns that are learned; None: all are."""

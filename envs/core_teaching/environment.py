@@ -56,7 +56,7 @@ from coterie.rewards.rescue import COLD, HINT
 _PROBE_HINT_PROBABILITY = 0.5
 
 
-class CoreTeachingEnv(ConversationEnv, guarded=False):
+class CoreTeachingEnv(ConversationEnv):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "core-teaching"

@@ -52,7 +52,7 @@ from coterie.rewards.grading.answers.confidence import parse_confidence
 Traces = Generator[Turn, Answers, dict[str, ConfidentTrace]]
 
 
-class CoreaDeferralEnv(ConversationEnv, guarded=False):
+class CoreaDeferralEnv(ConversationEnv):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "corea-deferral"

@@ -70,7 +70,7 @@ Returned = Generator[Turn, Answers, str]
 """The part of a conversation from a call to the text that the policy reads."""
 
 
-class EapoConsultationEnv(ConversationEnv, guarded=False):
+class EapoConsultationEnv(ConversationEnv):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "eapo-consultation"

@@ -38,7 +38,7 @@ from coterie.envs.settings import token_limit
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn
 
 
-class SdE2Env(ConversationEnv, guarded=False):
+class SdE2Env(ConversationEnv):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "sd-e2"

@@ -47,7 +47,7 @@ class OtherSettings(CoreTeachingSettings):
     step, of the same family; other-cross: of the other family."""
 
 
-class OtherHintsEnv(CoreTeachingEnv, guarded=False):
+class OtherHintsEnv(CoreTeachingEnv):
     """``core-teaching``, which reports the hint that there is for each role, wanted or not."""
 
     settings_class = OtherSettings

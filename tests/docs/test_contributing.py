@@ -86,7 +86,7 @@ class CopyingSettings:
     """Longest answer."""
 
 
-class CopyingEnv(ConversationEnv, guarded=False):
+class CopyingEnv(ConversationEnv):
     """One agent, one question."""
 
     title = "copying"

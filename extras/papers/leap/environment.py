@@ -109,7 +109,7 @@ class Path:
         return [] if check is None else [check]
 
 
-class LeapEnv(ConversationEnv, guarded=False):
+class LeapEnv(ConversationEnv):
     """The text environment; ``coterie.make`` adds the token view."""
 
     title = "leap"
