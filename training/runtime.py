@@ -210,11 +210,10 @@ def _assemble(
         say(note)
     if rows := team.backend.places():
         console.print(places_table(rows))
-    scorer, graders = build_scorer(settings.scoring)
+    scorer = build_scorer(settings.scoring)
     make_env = partial(
         settings.make_env, codecs=team.codecs, scorer=scorer, source=problems.train.source
     )
-    closing.callback(graders.close)
     closing.callback(scorer.close)
     collector = partial(
         Collector,
