@@ -65,7 +65,7 @@ class ServerSettings(Validated):
     backoff_s: Annotated[float, Ge(0), Le(math.inf)] = 0.5
     """The longest first pause between attempts; it doubles with each retry."""
     max_backoff_s: Annotated[float, Ge(0), Le(math.inf)] = 30.0
-    """The longest later pause; a server's Retry-After may exceed it."""
+    """The longest pause; a server's Retry-After may exceed it."""
     breaker_failures: Annotated[int, Ge(1)] = 8
     """Consecutive failures after which the server is not asked for a while."""
     breaker_cooldown_s: Annotated[float, Ge(0), Le(math.inf)] = 10.0
@@ -86,11 +86,6 @@ class ServerSettings(Validated):
             )
         if self.system_prompt and self.api != "chat":
             raise UserError("system_prompt needs api 'chat'; put the text into the prompt instead")
-        if self.max_backoff_s < self.backoff_s:
-            raise UserError(
-                f"max_backoff_s is {self.max_backoff_s}; it must be at least backoff_s, "
-                f"{self.backoff_s:g}"
-            )
         self.extra()
 
     @property
