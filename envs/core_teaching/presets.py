@@ -33,6 +33,7 @@ _ENV = {
     ),
     "env.w_exploit": Setting(1.0, "reference"),
     "env.alpha": Setting(0.3, "section 4.1", _DISTILLED),
+    "env.alpha_only_if_wrong": Setting(False, "eq. 2"),
     "env.partial_on_numbers": Setting(
         True, "eq. 2", "a shared sign or decimal is no progress on a number"
     ),

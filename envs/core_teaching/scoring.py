@@ -114,8 +114,12 @@ def score(
     role_B = np.array([roles.index(trace.role) for trace in traces])
     round_B = np.array([trace.round for trace in traces])
     partial_B = np.array([_partial(trace.verdict, problem, settings) for trace in traces])
-    credit_B = [trace.verdict.credit for trace in traces]
-    exploit_B = exploitation(credit_B, partial_B, settings.alpha)
+    exploit_B = exploitation(
+        [trace.verdict.credit for trace in traces],
+        partial_B,
+        settings.alpha,
+        partial_only_if_wrong=settings.alpha_only_if_wrong,
+    )
     explore_B: Values = np.zeros(len(traces))
     cross_B: Values = explore_B
     lift_paid_B: Values = explore_B

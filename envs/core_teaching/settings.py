@@ -60,6 +60,8 @@ class CoreTeachingSettings(Validated):
     """w_1: weight of correctness (exploitation)."""
     alpha: float = 0.0
     """Share of partial credit within exploitation."""
+    alpha_only_if_wrong: Annotated[bool, Needs("alpha")] = False
+    """Give partial credit to wrong answers only: a correct trace then earns 1, not 1 + alpha."""
     partial_on_numbers: bool = False
     """Give partial credit where the gold answer is a number, too. A number is one token, so only a
     shared sign or unit earns any."""

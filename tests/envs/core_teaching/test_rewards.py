@@ -57,6 +57,7 @@ def test_partial_credit_and_its_options(make: Any, scorer: Any) -> None:
 
     # F1 of one shared token of 1 and 3: 2 / 4 = .5.
     assert exploitation() == pytest.approx((0.3 * 0.5, 1.3))
+    assert exploitation(alpha_only_if_wrong=True) == pytest.approx((0.15, 1.0))
     assert exploitation(alpha=0.1, w_exploit=2.0) == pytest.approx((0.1, 2.2))
 
 
