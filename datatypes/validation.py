@@ -67,6 +67,7 @@ _WORDS = {
     tuple: "a list",
     list: "a list",
     dict: "an object",
+    Callable: "a function",
     NoneType: "null",
     Path: "a path",
 }

@@ -5,7 +5,7 @@ listed agents are active, the reward is one term, and replicas of a seed form a 
 """
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -159,12 +159,6 @@ class _Adapted(SpacedEnv):
         self.metadata = {"group_keys": ("problem+role",), "default_group": "problem+role"}
         self.metadata |= self._guarded.metadata
         self.append_only = self.kind == "text"
-        self.outside: str | None = None
-        """A sentence about the first observation outside its own space, "" if there was none; None
-        unless :func:`watch_spaces` watches."""
-        self._actions_valid = True
-        """Whether all actions of this episode were in their own spaces. Invalid actions can come
-        back in observations, which then say nothing about the environment."""
         self._observation_spaces = {}
         self._action_spaces = {}
         for agent in self.possible_agents:
@@ -178,7 +172,6 @@ class _Adapted(SpacedEnv):
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
         if seed is not None:
             self.seed_actions(seed)
-        self._actions_valid = True
         observations, infos = self._guarded.reset(seed=seed, options=options)
         self.agents = self._guarded.agents
         return self._shown(observations), self._plain_infos(infos)
@@ -189,10 +182,6 @@ class _Adapted(SpacedEnv):
             agent: _fitting(actions.get(agent, empty), self.env.action_space(agent))
             for agent in self.env.agents
         }
-        if self.outside == "":
-            self._actions_valid &= all(
-                _contains(self.env.action_space(agent), action) for agent, action in given.items()
-            )
         observations, rewards, terminations, truncations, infos = self._guarded.step(given)
         self.agents = self._guarded.agents
         return (
@@ -224,16 +213,6 @@ class _Adapted(SpacedEnv):
     def _shown(self, observations: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         shown: dict[str, dict[str, Any]] = {}
         for agent, observation in observations.items():
-            if (
-                self.outside == ""
-                and self._actions_valid
-                and not _contains(self.env.observation_space(agent), observation)
-            ):
-                space = " ".join(str(self.env.observation_space(agent)).split())
-                self.outside = (
-                    f"{agent} observes {observation!r:.100}, which is not in its observation space "
-                    f"{space:.100}"
-                )
             content = self._content(agent, observation)
             waits = self._in_turns and self.env.aec_env.agent_selection != agent
             reads = agent in self.agents and not waits
@@ -265,22 +244,11 @@ def _says_active(observation: Any) -> bool:
     return bool(observation.get("active", True)) if isinstance(observation, Mapping) else True
 
 
-def _contains(space: Space[Any], value: Any) -> bool:
-    try:
-        return bool(space.contains(value))
-    except Exception:
-        return False
-
-
-def watch_spaces(env: Any) -> Callable[[], str]:
-    """Start to compare the observations of an adapted environment with its spaces. The returned
-    function gives a sentence about the first violation, or "" if there was none."""
+def plain_of(env: Any) -> ParallelEnv[str, Any, Any] | None:
+    """Return the environment that :func:`adapt` made ``env`` of; None if it did not."""
     while env is not None and not isinstance(env, _Adapted):
         env = getattr(env, "env", None)
-    if env is None:
-        return lambda: ""
-    env.outside = ""
-    return lambda: env.outside or ""
+    return None if env is None else env.env
 
 
 def _check_vocabularies(env: "_Adapted", codecs: Mapping[str, TokenCodec]) -> None:

@@ -1,9 +1,8 @@
 """Environments that are written as one generator, from the first question to the rewards."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import is_dataclass, replace
-from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -15,7 +14,6 @@ from coterie.datatypes import (
     ScoreRequests,
     UserError,
     derive_seed,
-    raised,
     role_of,
     validate,
 )
@@ -63,14 +61,6 @@ class ConversationEnv(ProblemEnv):
     """Whether there may be more roles than ``default_roles``."""
     modes: tuple[str, ...] = ()
     """Allowed values of ``options["mode"]``, which defaults to ``train``; empty: any value."""
-    guarded: bool = True
-    """Whether every step is tested against the contract and exceptions become one sentence. The
-    class statement sets it (``guarded=False``); subclasses do not inherit it. Environments of this
-    package are tested once, by the test suite."""
-
-    def __init_subclass__(cls, *, guarded: bool = True, **more: Any) -> None:
-        super().__init_subclass__(**more)
-        cls.guarded = guarded
 
     def __init__(
         self,
@@ -261,27 +251,26 @@ class ConversationEnv(ProblemEnv):
         answers = {**self._last_answers, **answers}
         if self._scores is None:
             return ScoreRequests(tuple((text, self._problem) for text in answers.values()))
-        requests = self._call(self._scores, answers)
+        requests = self._scores(answers)
         if not isinstance(requests, ScoreRequests):
             self._refuse(f"has scores that give {requests!r:.100}; they must give ScoreRequests")
         return requests
 
     def transcript(self) -> str | None:
-        return None if self._problem is None else self.retell(self._problem)
-
-    def retell(self, problem: Problem) -> str:
-        """Return the episode about ``problem`` so far, for a human reader."""
-        lines = [f"{problem.id}: {problem.question}", ""]
-        for asks, answers in self.turns():
-            for agent, ask in asks.items() if answers is not None else ():
-                answer = (answers or {}).get(agent, "(no answer)")
-                lines += [f"== {agent} ==", ask.text, "--", answer, ""]
-        lines += [f"{who}: reward {reward_of(i):+.3f}" for who, i in self.last_infos.items()]
-        return "\n".join(lines)
-
-    def turns(self) -> Iterator[tuple[dict[str, Ask], dict[str, str] | None]]:
-        """Return the questions and answers of each turn; pending answers are None."""
-        return zip_longest(self._asks, self._answers)
+        if self._problem is None:
+            return None
+        lines = [f"{self._problem.id}: {self._problem.question}"]
+        if golds := " or ".join(filter(None, self._problem.golds)):
+            lines.append(f"gold answer: {golds}")
+        shown = ""
+        for asks, answers in zip(self._asks, self._answers):
+            for agent, ask in asks.items():
+                # What several agents are asked is shown once.
+                question = (ask.text, "--") if ask.text not in ("", shown) else ()
+                answer = answers.get(agent, "(no answer)")
+                lines += ["", f"== {agent} ==", *question, answer]
+                shown = ask.text
+        return "\n".join([*lines, "", *map(_told, self.last_infos, self.last_infos.values())])
 
     def _answers_in(self, actions: Mapping[str, Any]) -> dict[str, str]:
         """Select the answers of the active agents."""
@@ -292,9 +281,10 @@ class ConversationEnv(ProblemEnv):
     ) -> dict[str, Ask] | Outcome:
         """Send the answers; return the next questions, or the outcome."""
         try:
-            turn = self._call(conversation.send, answers)
+            # A generator that has not begun takes None.
+            turn = conversation.send(answers)  # pyright: ignore[reportArgumentType]
         except StopIteration as end:
-            if self.guarded and (why := why_no_outcome(end.value, self.possible_agents)):
+            if why := why_no_outcome(end.value, self.possible_agents):
                 self._refuse(why)
             return end.value
         asks, self._scores = (turn.asks, turn.scores) if isinstance(turn, Turn) else (turn, None)
@@ -336,20 +326,6 @@ class ConversationEnv(ProblemEnv):
             shown = "\n".join(as_response(call.result) for call in calls)
             results[agent] = replace(self._asks[-1][agent], text=shown, piece="tools"), calls
         return results
-
-    def _call(self, function: Callable[[Any], Any], argument: Any) -> Any:
-        """Call the author's code; if guarded, an exception becomes a ``UserError``."""
-        try:
-            return function(argument)
-        except (UserError, StopIteration):
-            raise
-        except (Exception, SystemExit) as error:
-            if not self.guarded:
-                # A bug of this package: its traceback says more than a sentence.
-                raise
-            raise UserError(
-                f"{self.title}: conversation() {raised(error)}; coterie check says where."
-            ) from error
 
     def _show(
         self,
@@ -407,7 +383,7 @@ class ConversationEnv(ProblemEnv):
                 info["turn_rewards"] = self._by_turn(agent, info["turn_rewards"])
             if (trained := self._trained_turns(agent)) is not None:
                 info["trained_turns"] = trained
-        return self._checked_infos(infos) if self.guarded else infos
+        return self._checked_infos(infos)
 
     def _trained_turns(self, agent: str) -> list[int] | None:
         """Indices of the agent's turns that are learned; None: all are."""
@@ -450,6 +426,14 @@ class ConversationEnv(ProblemEnv):
 
     def _refuse(self, sentence: str) -> NoReturn:
         raise UserError(f"{self.title}: conversation() {sentence}.")
+
+
+def _told(agent: str, info: Mapping[str, Any]) -> str:
+    """What an agent earned, and what is true of it."""
+    terms = [f"{name} {value:+.3f}" for name, value in info["reward_terms"].items() if value]
+    true = [name for name, value in info.items() if value is True]
+    parts = [f"reward {reward_of(info):+.3f}", ", ".join(terms), ", ".join(true)]
+    return f"{agent}: {'; '.join(filter(None, parts))}"
 
 
 def _as_result(call: ToolCall) -> dict[str, str]:

@@ -34,8 +34,6 @@ class EnvSpec:
     """Settings -> reward terms that have a weight; None: any term may have one."""
     costs: Callable[[Any, Sequence[str]], Iterable[str]] | None = None
     """(settings, roles) -> lines of ``--plan`` about the cost of a problem; None: no lines."""
-    shipped: bool = False
-    """Whether it is part of this package, so that other processes know its name, too."""
     check: Callable[[Any, Any], Iterable[tuple[bool, str]]] | None = None
     """(settings, all settings of a run) -> (whether a rule is broken, the error message), called
     before any model is loaded."""

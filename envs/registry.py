@@ -15,6 +15,7 @@ from pettingzoo.env_registry.registration import parallel_registry
 from coterie.cli.extras import ENVIRONMENT_KINDS
 from coterie.cli.plugins import Plugins, load, origin
 from coterie.datatypes import Scorer, TokenCodec, UserError, cause_of
+from coterie.datatypes.validation import check_fields
 from coterie.envs.adapt import adapt, is_text_env
 from coterie.envs.contract import roles_of
 from coterie.envs.env_spec import EnvSpec
@@ -199,12 +200,8 @@ def _find(name: str) -> tuple[EnvSpec, str]:
         _check_settings(target.settings, "EnvSpec.settings", title)
         if isinstance(target.roles, str):
             raise UserError(f'{title}: EnvSpec.roles is a text; write ("{target.roles}",).')
-        for name in ("defaults", "larger", "small", "suite"):
-            if not isinstance(value := getattr(target, name), Mapping | None):
-                raise UserError(f"{title}: EnvSpec.{name} is {value!r:.80}; write a dictionary.")
-        for name in ("learns", "learning", "rereads", "terms", "costs", "check"):
-            if (hook := getattr(target, name)) is not None and not callable(hook):
-                raise UserError(f"{title}: EnvSpec.{name} is {hook!r:.80}; it must be a function.")
+        values = vars(target) | {"roles": tuple(target.roles)}
+        check_fields(EnvSpec, values, at=f"{title}: EnvSpec.")
         return target, title
     if not callable(target):
         raise UserError(

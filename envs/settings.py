@@ -5,23 +5,11 @@ from typing import Annotated, Any
 
 from annotated_types import Interval
 
-from coterie.datatypes import UserError
-
 MOST = 4096
 """Agents or episodes of one question that a setting may ask for; papers take up to 64."""
 
 Several = Annotated[int, Interval(ge=1, le=MOST)]
 """How many agents or episodes one question has."""
-
-
-def require(title: str, holds: bool, sentence: str) -> None:
-    """Refuse the settings of the environment ``title`` unless something holds.
-
-    Raises:
-        UserError: it does not.
-    """
-    if not holds:
-        raise UserError(f"{title}: {sentence}.")
 
 
 def check_rereading(reread: str, run: Any, *, remedy: str) -> Iterator[tuple[bool, str]]:

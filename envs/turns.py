@@ -1,11 +1,10 @@
-"""The parts of a conversation: questions, turns, outcome; their checks and transcripts."""
+"""The parts of a conversation: questions, turns, outcome; their checks."""
 
-import math
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from coterie.datatypes import INFO_KEYS, Problem, ScoreRequests
+from coterie.datatypes import INFO_KEYS, ScoreRequests
 from coterie.envs.contract import CONTEXTS
 
 Answers = Mapping[str, str]
@@ -157,48 +156,3 @@ def why_no_outcome(outcome: Any, agents: Sequence[str]) -> str:
     if not isinstance(outcome.episode, Mapping):
         return f"ended with the episode {outcome.episode!r:.100}; it must be a dictionary"
     return ""
-
-
-def agent_by_agent(
-    problem: Problem,
-    turns: Iterable[tuple[Mapping[str, Ask], Mapping[str, str] | None]],
-    infos: Mapping[str, Mapping[str, Any]],
-    *,
-    marks: Sequence[str] = (),
-    prompt: str = "",
-) -> str:
-    """Format an episode in which every agent answers once.
-
-    Args:
-        problem: the problem.
-        turns: see :meth:`coterie.envs.conversation.ConversationEnv.turns`.
-        infos: the infos of the last step, empty before it.
-        marks: keys of infos that are shown if they are true.
-        prompt: a prompt that all agents share, which is shown once; empty: there is none.
-    """
-    lines = [f"{problem.id}: {problem.question}", f"gold answer: {' or '.join(problem.golds)}", ""]
-    if prompt:
-        lines += [prompt, ""]
-    exchanges = [
-        (agent, ask.text, (answers or {}).get(agent, "(no answer)"))
-        for asks, answers in turns
-        for agent, ask in asks.items()
-    ]
-    for agent, question, answer in exchanges:
-        lines += [f"== {agent} ==", *(() if prompt else (question, "--")), answer]
-        if info := infos.get(agent):
-            terms = info["reward_terms"]
-            parts = ", ".join(f"{name} {value:+.3f}" for name, value in terms.items() if value)
-            verdict = ["right" if info.get("correct") else "wrong", *filter(info.get, marks)]
-            total = math.fsum(terms.values())
-            lines.append(f"-- {', '.join(verdict)}; reward {total:+.3f} ({parts})")
-        lines.append("")
-    return "\n".join(lines)
-
-
-def piece_by_piece(problem: Problem, pieces: Iterable[tuple[str, str]]) -> str:
-    """Format a conversation from its (author, text) pieces."""
-    lines = [f"{problem.id}: gold answer {' or '.join(problem.golds)}", ""]
-    for who, text in pieces:
-        lines += [f"== {who} ==", text, ""]
-    return "\n".join(lines)

@@ -26,8 +26,6 @@ class CacheCounters:
     misses: int = 0
     corrupt: int = 0
     """Unusable entries, which are also misses and are written again."""
-    written: int = 0
-    written_bytes: int = 0
     not_written: int = 0
     """Replies that could not be written."""
 
@@ -75,16 +73,6 @@ class CachedPolicy:
         self._store(path, request, completion)
         return completion
 
-    def size(self) -> tuple[int, int]:
-        """Return the number of entries on disk and their bytes."""
-        sizes = []
-        for path in self._folder.glob("??/*.json"):
-            try:
-                sizes.append(path.stat().st_size)
-            except OSError:  # another process replaces the entry
-                continue
-        return len(sizes), sum(sizes)
-
     def as_dict(self) -> dict[str, float]:
         """Return the policy's counters, and the cache's as ``cache/<counter>``, for a log."""
         own = {f"cache/{name}": float(value) for name, value in asdict(self.counters).items()}
@@ -125,9 +113,6 @@ class CachedPolicy:
             self.counters.not_written += 1
             if temporary:
                 Path(temporary).unlink(missing_ok=True)
-            return
-        self.counters.written += 1
-        self.counters.written_bytes += len(data)
 
 
 def cache_request(

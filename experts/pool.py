@@ -11,7 +11,6 @@ import numpy as np
 from coterie.datatypes import (
     Completion,
     Policy,
-    PolicyFailure,
     Prompt,
     Sampling,
     TokenCodec,
@@ -19,7 +18,7 @@ from coterie.datatypes import (
     ids_per_token,
 )
 from coterie.datatypes.thinking import as_said, behind_thought, opened_by
-from coterie.experts.replies import ExpertCounters, encode_reply
+from coterie.experts.replies import encode_reply
 
 
 async def close_all(policies: Iterable[Policy]) -> None:
@@ -64,8 +63,6 @@ class ExpertPool:
         if not experts:
             raise UserError("a pool of experts needs at least one expert: name one")
         self.experts = dict(experts)
-        self.counters = {expert: ExpertCounters() for expert in self.experts}
-        """Counters of each expert's calls through this pool; failures by reason."""
         self._seats = tuple(self.experts)
 
     def expert_at(self, agent: str) -> str:
@@ -81,28 +78,15 @@ class ExpertPool:
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Call the expert that plays ``prompt.agent``."""
-        expert = self.expert_at(prompt.agent)
-        counters = self.counters[expert]
-        counters.calls += 1
-        try:
-            completion = await self.experts[expert](prompt, sampling)
-        except PolicyFailure as failure:
-            counters.failures[str(failure) or "no reason given"] += 1
-            raise
-        except BaseException:
-            counters.failures["cancelled"] += 1
-            raise
-        counters.add(completion)
-        return completion
+        return await self.experts[self.expert_at(prompt.agent)](prompt, sampling)
 
     def as_dict(self) -> dict[str, float]:
-        """Return ``<expert id>/<counter>`` -> value, for a log. Experts with counters of their own,
-        such as servers, report those."""
-        flat: dict[str, float] = {}
-        for expert, policy in self.experts.items():
-            counters = counters_of(policy) or self.counters[expert].as_dict()
-            flat |= {f"{expert}/{name}": value for name, value in counters.items()}
-        return flat
+        """Return ``<expert id>/<counter>`` -> value, for a log. Loaded models count nothing."""
+        return {
+            f"{expert}/{name}": value
+            for expert, policy in self.experts.items()
+            for name, value in counters_of(policy).items()
+        }
 
     async def aclose(self) -> None:
         """Close all experts that can be closed."""

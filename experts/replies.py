@@ -88,11 +88,6 @@ def encode_reply(
     )
 
 
-def tail(text: str, codec: TokenCodec, limit: int) -> str:
-    """Return the last ``limit`` tokens of ``text``, as text."""
-    return codec.truncate(as_unicode(text)[-limit * _LONGEST_TOKEN :], limit, keep="tail")
-
-
 def cut_at_stop(text: str, stop: tuple[str, ...]) -> tuple[str, bool]:
     """Return (text up to the end of its first stop string, whether there is one)."""
     ends = [text.find(mark) + len(mark) for mark in stop if mark and mark in text]

@@ -44,56 +44,43 @@ class CircuitBreaker:
 
     While it is closed, all requests pass. After ``failures`` consecutive failures it opens, and no
     request passes for ``cooldown_s``. Then it is half-open: one probe at a time passes, whose
-    success closes it and whose failure opens it again. Each ticket of :meth:`allow` is handed to
-    exactly one of :meth:`success`, :meth:`failure` and :meth:`abandon`. What becomes of requests
-    from before the breaker opened changes nothing.
+    success closes it and whose failure opens it again. Every request that passes ends in one of
+    :meth:`success`, :meth:`failure` and :meth:`abandon`.
     """
 
     def __init__(
         self, failures: int, cooldown_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.opened = 0
-        """Number of times that the breaker opened."""
         self._limit = failures
         self._cooldown_s = cooldown_s
         self._clock = clock
         self._consecutive = 0
         self._open_until: float | None = None
         self._probing = False
-        self._ticket = 0
 
     @property
     def is_open(self) -> bool:
         """Whether requests are blocked, or the breaker is half-open."""
         return self._open_until is not None
 
-    def allow(self) -> int | None:
-        """Return the ticket of a request that may be sent now; None: it may not."""
+    def allow(self) -> bool:
+        """Whether a request may be sent now."""
         if self._open_until is not None:
             if self._probing or self._clock() < self._open_until:
-                return None
+                return False
             self._probing = True
-        return self._ticket
+        return True
 
-    def success(self, ticket: int) -> None:
+    def success(self) -> None:
         """Record an answer."""
-        if ticket == self._ticket:
-            self._consecutive = 0
-            self._open_until = None
-            self._probing = False
+        self._consecutive, self._open_until, self._probing = 0, None, False
 
-    def failure(self, ticket: int) -> None:
+    def failure(self) -> None:
         """Record a failure."""
-        if ticket != self._ticket:
-            return
         self._consecutive += 1
         if self._probing or self._consecutive >= self._limit:
-            self._open_until = self._clock() + self._cooldown_s
-            self._probing = False
-            self._ticket += 1
-            self.opened += 1
+            self._open_until, self._probing = self._clock() + self._cooldown_s, False
 
-    def abandon(self, ticket: int) -> None:
+    def abandon(self) -> None:
         """Record a cancelled request, which says nothing about the server."""
-        if ticket == self._ticket:
-            self._probing = False
+        self._probing = False

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -20,7 +20,7 @@ from coterie.datatypes import (
     ids_per_token,
 )
 from coterie.datatypes.thinking import split_thinking
-from coterie.experts.replies import ExpertCounters, as_unicode, cut_at_stop, encode_reply, tail
+from coterie.experts.replies import ExpertCounters, as_unicode, cut_at_stop, encode_reply
 from coterie.experts.retries import CircuitBreaker, backoff_s
 from coterie.experts.settings import ServerSettings
 from coterie.experts.transport import AttemptFailure, Choice, open_client, read_reply, send
@@ -34,18 +34,11 @@ class ServerPolicy:
     (or leave its ``async with``) in each loop before that loop ends.
     """
 
-    def __init__(
-        self,
-        settings: ServerSettings,
-        codec: TokenCodec,
-        *,
-        environ: Mapping[str, str] = os.environ,
-    ) -> None:
+    def __init__(self, settings: ServerSettings, codec: TokenCodec) -> None:
         """
         Args:
             settings: address and limits of the server.
             codec: the role's codec, for replies.
-            environ: environment with the API key's variable.
 
         Raises:
             UserError: the API key's variable is not set or is no key.
@@ -54,7 +47,7 @@ class ServerPolicy:
         self.counters = ExpertCounters()
         self.breaker = CircuitBreaker(settings.breaker_failures, settings.breaker_cooldown_s)
         self._codec, self._ids_per_token = codec, ids_per_token(codec)
-        self._key = read_key(settings, environ)
+        self._key = read_key(settings)
         self._sessions: dict[asyncio.AbstractEventLoop, _Session] = {}
 
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
@@ -103,7 +96,7 @@ class ServerPolicy:
         """Return everything that determines the answers, for caches."""
         names = (
             "endpoint", "model", "system_prompt", "max_tokens", "max_reply_tokens",
-            "strip_thinking", "keep_thinking_tokens", "send_seed",
+            "strip_thinking", "send_seed",
         )  # fmt: skip
         settings = {name: getattr(self.settings, name) for name in names}
         return {"policy": "server", **settings, "extra_body": self.settings.extra()}
@@ -148,7 +141,7 @@ class ServerPolicy:
         deadline = loop.time() + settings.timeout_s
         last = AttemptFailure("circuit_open", "server keeps failing and is left alone for a while")
         for attempt in range(settings.retries + 1):
-            if (ticket := self.breaker.allow()) is None:
+            if not self.breaker.allow():
                 break
             counters.attempts += 1
             counters.retries += attempt > 0
@@ -165,18 +158,18 @@ class ServerPolicy:
                 reply = read_reply(answer.body, answer.content_type)
             except AttemptFailure as failure:
                 if failure.healthy:
-                    self.breaker.success(ticket)
+                    self.breaker.success()
                 else:
-                    self.breaker.failure(ticket)
+                    self.breaker.failure()
                 counters.failed_attempts[failure.kind] += 1
                 if failure.example:
                     counters.examples[failure.kind] = self._without_key(failure.example)
                 last = failure
             except BaseException:
-                self.breaker.abandon(ticket)
+                self.breaker.abandon()
                 raise
             else:
-                self.breaker.success(ticket)
+                self.breaker.success()
                 return reply
             finally:
                 counters.seconds += loop.time() - started
@@ -194,18 +187,14 @@ class ServerPolicy:
         """Remove the reply's thinking, cut it at stop strings and limits, and encode it."""
         self.counters.server_prompt_tokens += reply.prompt_tokens
         self.counters.server_completion_tokens += reply.completion_tokens
-        text, thinking = reply.text, reply.thinking
+        text = reply.text
         if self.settings.strip_thinking:
             inline, answer = split_thinking(text)
-            if answer is None or (not answer and (inline or thinking)):
+            if answer is None or (not answer and (inline or reply.thinking)):
                 raise AttemptFailure("thinking_only", "server's model only thought")
-            text, thinking = answer, thinking or inline
-            if self.settings.keep_thinking_tokens and thinking:
-                limit = self.settings.keep_thinking_tokens * self._ids_per_token
-                kept = tail(thinking, self._codec, limit)
-                text = f"{kept}\n{text}"
-        elif thinking:
-            text = f"<think>{thinking}</think>\n{text}"
+            text = answer
+        elif reply.thinking:
+            text = f"<think>{reply.thinking}</think>\n{text}"
         if not text.strip():
             raise AttemptFailure("empty", "server sent an empty reply")
         ending = reply.stopped_by
@@ -265,7 +254,7 @@ class _Session:
     slots: asyncio.Semaphore
 
 
-def read_key(settings: ServerSettings, environ: Mapping[str, str] = os.environ) -> str:
+def read_key(settings: ServerSettings) -> str:
     """Return the API key of a server; empty if it has none.
 
     Raises:
@@ -274,7 +263,7 @@ def read_key(settings: ServerSettings, environ: Mapping[str, str] = os.environ) 
     variable = settings.api_key_env
     if not variable:
         return ""
-    key = environ.get(variable, "").strip()
+    key = os.environ.get(variable, "").strip()
     if not key:
         raise UserError(f"api_key_env names {variable}, which is not set: export it first")
     if not (key.isascii() and key.isprintable()):

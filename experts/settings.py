@@ -46,8 +46,6 @@ class ServerSettings(Validated):
     None: as many as the turn allows."""
     strip_thinking: bool = True
     """Keep only what follows the closing think marker."""
-    keep_thinking_tokens: Annotated[int, Ge(0)] = 0
-    """How many of the last thinking tokens to keep in front of the reply (``strip_thinking``)."""
     send_seed: bool = True
     """Send each prompt's seed, reduced to 31 bits; switch off for servers that refuse it."""
     extra_body: str = ""
@@ -67,7 +65,7 @@ class ServerSettings(Validated):
     backoff_s: Annotated[float, Ge(0), Le(math.inf)] = 0.5
     """The longest first pause between attempts; it doubles with each retry."""
     max_backoff_s: Annotated[float, Ge(0), Le(math.inf)] = 30.0
-    """The longest later pause; a server's Retry-After may exceed it."""
+    """The longest pause; a server's Retry-After may exceed it."""
     breaker_failures: Annotated[int, Ge(1)] = 8
     """Consecutive failures after which the server is not asked for a while."""
     breaker_cooldown_s: Annotated[float, Ge(0), Le(math.inf)] = 10.0
@@ -88,13 +86,6 @@ class ServerSettings(Validated):
             )
         if self.system_prompt and self.api != "chat":
             raise UserError("system_prompt needs api 'chat'; put the text into the prompt instead")
-        if self.keep_thinking_tokens and not self.strip_thinking:
-            raise UserError("keep_thinking_tokens needs strip_thinking; leave out one of the two")
-        if self.max_backoff_s < self.backoff_s:
-            raise UserError(
-                f"max_backoff_s is {self.max_backoff_s}; it must be at least backoff_s, "
-                f"{self.backoff_s:g}"
-            )
         self.extra()
 
     @property

@@ -54,7 +54,7 @@ class Rewards:
     __name__ = "right_and_short"
 
     def __init__(self, settings: TrainSettings, problems: Sequence[Problem]) -> None:
-        self._scorer, _ = build_scorer(settings.scoring)
+        self._scorer = build_scorer(settings.scoring)
         self._problems, self._algorithm = problems, settings.algorithms.of(ROLE)
         self.tokens, self.right, self.stated = 0, [], []
 

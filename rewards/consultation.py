@@ -91,8 +91,8 @@ def read(text: str, *, opened: bool = False) -> ParsedText:
 
     Args:
         text: what the policy wrote.
-        opened: whether the chat template opened a thought already. A closing tag that nothing
-            opened before counts as opened at the start in any case.
+        opened: whether it begins inside a thought. A closing tag that nothing opened before counts
+            as opened at the start in any case.
     """
     thinking, balanced, thoughts, thoughts_end = opened, True, 0, 0
     # The first mark closes a thought: all text before it is that thought.
@@ -106,8 +106,7 @@ def read(text: str, *, opened: bool = False) -> ParsedText:
     for mark in marks:
         match mark.lastgroup or mark.group():
             case "open":
-                # A policy may repeat the tag that the template wrote.
-                balanced &= not thinking or (opened and not text[: mark.start()].strip())
+                balanced &= not thinking
                 thinking = True
             case "close":
                 balanced &= thinking
@@ -139,12 +138,12 @@ def read(text: str, *, opened: bool = False) -> ParsedText:
     )
 
 
-def final_answer(text: str, *, opened: bool = False) -> str | None:
+def final_answer(text: str) -> str | None:
     """What follows the last ``Answer:`` outside of thoughts; None where there is none.
 
     A text that ends inside a thought has not answered yet.
     """
-    reading = read(text, opened=opened)
+    reading = read(text)
     if reading.thinking or not reading.answers or reading.answers[-1] <= reading.thoughts_end:
         return None
     return text[reading.answers[-1] :].strip() or None
@@ -154,7 +153,7 @@ _LABEL = re.compile(rf"^[ \t]*{ANSWER}[ \t]*", re.MULTILINE)
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 
 
-def graded_part(text: str, kind: AnswerKind, *, opened: bool = False) -> str | None:
+def graded_part(text: str, kind: AnswerKind) -> str | None:
     """The part of ``text`` that a grader reads; None if nothing in it answers.
 
     That is the final answer behind its ``Answer:``. A program needs no such line: all that stands
@@ -162,11 +161,11 @@ def graded_part(text: str, kind: AnswerKind, *, opened: bool = False) -> str | N
     code.
     """
     if kind != "code":
-        if final_answer(text, opened=opened) is None:
+        if final_answer(text) is None:
             return None
         # The line break after it tells a formula of its own from one in the line.
-        return ANSWER + text[read(text, opened=opened).answers[-1] :].rstrip()
-    reading = read(text, opened=opened)
+        return ANSWER + text[read(text).answers[-1] :].rstrip()
+    reading = read(text)
     if reading.thinking:
         return None
     said, start = "", reading.thoughts_end
@@ -187,7 +186,7 @@ def has_answered(text: str, kind: AnswerKind) -> bool:
     return len(_FENCE.findall(part)) > 1 or final_answer(text) is not None
 
 
-def answer_f1(text: str, verdict: Verdict, problem: Problem, *, opened: bool = False) -> float:
+def answer_f1(text: str, verdict: Verdict, problem: Problem) -> float:
     """Word F1 of the final answer in ``text`` and the gold answer. For a program and a choice it is
     the credit: two right programs need not share a word, and F1 drops the article A.
 
@@ -195,14 +194,13 @@ def answer_f1(text: str, verdict: Verdict, problem: Problem, *, opened: bool = F
         text: what the policy wrote.
         verdict: the verdict on its answer.
         problem: the problem that it answers.
-        opened: whether the text begins inside a thought.
     """
     if problem.kind in ("code", "choice"):
         return float(verdict.credit)
-    return squad_f1(final_answer(text, opened=opened) or "", problem.golds)
+    return squad_f1(final_answer(text) or "", problem.golds)
 
 
-def is_well_formed(text: str, *, answered_calls: int, opened: bool = False) -> bool:
+def is_well_formed(text: str, *, answered_calls: int) -> bool:
     """Whether the conversation keeps the format.
 
     At least one thought and all of them closed; every call well-formed and answered
@@ -210,7 +208,7 @@ def is_well_formed(text: str, *, answered_calls: int, opened: bool = False) -> b
     after it. The paper says "correct format" only; these are the rules of ReSearch
     (arXiv:2503.19470) with its tags.
     """
-    reading = read(text, opened=opened)
+    reading = read(text)
     final = [offset for offset in reading.answers if offset > reading.thoughts_end]
     return (
         reading.thoughts > 0

@@ -204,17 +204,16 @@ def _assemble(
             backend=backend,
         )
     closing.callback(lambda: _on_loop(runner, team.aclose()))
-    _on_loop(runner, team.start())
+    _on_loop(runner, team.backend.start())
     tell_computing(team, agents, say)
     for note in problems.notes:
         say(note)
     if rows := team.backend.places():
         console.print(places_table(rows))
-    scorer, graders = build_scorer(settings.scoring)
+    scorer = build_scorer(settings.scoring)
     make_env = partial(
         settings.make_env, codecs=team.codecs, scorer=scorer, source=problems.train.source
     )
-    closing.callback(graders.close)
     closing.callback(scorer.close)
     collector = partial(
         Collector,

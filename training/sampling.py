@@ -77,7 +77,7 @@ class StepSampler:
     async def begin(self, step: int) -> None:
         """Start to play ``step`` with the current weights; it proceeds while the loop runs."""
         # Engines need a copy of the weights before the learner changes them.
-        await self._team.refresh()
+        await self._team.backend.refresh()
         self._ahead = asyncio.create_task(self._sample(step))
 
     async def settle(self) -> None:

@@ -132,7 +132,7 @@ class Session(AbstractContextManager["Session"]):
         def learn() -> dict[str, float]:
             return {
                 f"learner/{role}/{name}": value
-                for role, metrics in self.team.learn(learned).items()
+                for role, metrics in self.team.backend.learn(learned).items()
                 for name, value in metrics.items()
             }
 

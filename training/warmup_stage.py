@@ -142,7 +142,7 @@ class WarmUp:
                 book.step(number, metrics)
                 if number == self.last:
                     # Reward training begins from these weights, with an optimizer of its own.
-                    self._team.learn(lambda role, trained: trained.begin())
+                    self._team.backend.learn(lambda role, trained: trained.begin())
                 yield number
                 check()
 
@@ -158,7 +158,7 @@ class WarmUp:
 
         return {
             f"{name}/{role}": value
-            for role, metrics in self._team.learn(imitated).items()
+            for role, metrics in self._team.backend.learn(imitated).items()
             for name, value in metrics.items()
         }
 

@@ -77,29 +77,6 @@ class Judge:
         return as_said(opened_by(codec, tokens), codec.decode(completion.tokens))
 
 
-class Graders:
-    """The graders of the settings, by kind of problem."""
-
-    def __init__(self, settings: ScoringSettings) -> None:
-        self.by_kind: dict[AnswerKind, Grader] = {}
-        self._judge: Judge | None = None
-        self._checker = checker_of(settings)
-        if self._checker is not None:
-            self.by_kind |= dict.fromkeys(judged_kinds(settings), self._checker)
-        if settings.programs:
-            self.by_kind["code"] = _programs().grader_of(settings)
-        if settings.judge:
-            self._judge = Judge(settings.judge, max_new_tokens=settings.judge_max_new_tokens)
-            self.by_kind["judged"] = JudgeGrader(self._judge)
-
-    def close(self) -> None:
-        """Close the judge and the checker."""
-        if self._judge is not None:
-            self._judge.close()
-        if self._checker is not None:
-            self._checker.close()
-
-
 def checker_of(settings: ScoringSettings) -> ProcessChecker | None:
     """Return the checker of the settings, which the caller must close; None for the default."""
     if settings.checker == DEFAULT:
@@ -115,16 +92,22 @@ def judged_kinds(settings: ScoringSettings) -> tuple[AnswerKind, ...]:
     return get_args(AnswerKind) if kinds is None else kinds
 
 
-def build_scorer(settings: ScoringSettings) -> tuple[AnswerScorer, Graders]:
-    """Return the scorer of a run, and its graders, which the caller must close."""
-    graders = Graders(settings)
-    scorer = AnswerScorer(
+def build_scorer(settings: ScoringSettings) -> AnswerScorer:
+    """Return the scorer of a run with its graders, which the caller must close."""
+    graders: dict[AnswerKind, Grader] = {}
+    if (checker := checker_of(settings)) is not None:
+        graders |= dict.fromkeys(judged_kinds(settings), checker)
+    if settings.programs:
+        graders["code"] = _programs().grader_of(settings)
+    if settings.judge:
+        judge = Judge(settings.judge, max_new_tokens=settings.judge_max_new_tokens)
+        graders["judged"] = JudgeGrader(judge)
+    return AnswerScorer(
         encoder=settings.encoder,
         workers=settings.workers,
         deadline_s=settings.deadline_s,
-        graders=graders.by_kind,
+        graders=graders,
     )
-    return scorer, graders
 
 
 def check_graders(settings: ScoringSettings, problems: Iterable[Problem]) -> None:

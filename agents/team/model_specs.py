@@ -149,13 +149,22 @@ def check_models(agents: Mapping[str, AgentSettings]) -> None:
     check_players(agents)
     for role, settings in local_models(agents).items():
         with named_below(f"--agents.{role.partition(SEAT)[0]}."):
-            spec = model_spec(settings)
-            check_model(spec, role=role, trained=settings.trained)
-            # A hub id turns out to be an adapter only after the check has downloaded its
-            # description.
-            if (known := model_spec(settings)) != spec:
-                check_model(known, role=role, trained=settings.trained)
-            check_system(known, role.partition(SEAT)[0])
+            spec = checked_spec(settings, role=role, trained=settings.trained)
+            check_system(spec, role.partition(SEAT)[0])
+
+
+def checked_spec(settings: AgentSettings, **more: Any) -> ModelSpec:
+    """Check a model's files, with ``more`` for :func:`check_model`; return its spec.
+
+    Raises:
+        UserError: it is missing or unusable.
+    """
+    spec = model_spec(settings)
+    check_model(spec, **more)
+    # A hub id turns out to be an adapter only after the check has downloaded its description.
+    if (known := model_spec(settings)) != spec:
+        check_model(known, **more)
+    return known
 
 
 def check_tool_templates(

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from coterie.agents.models.context import context_of
 from coterie.agents.models.load_tokenizer import load_tokenizer
-from coterie.agents.models.locate import check_model
 from coterie.agents.models.number_format import number_format_of
-from coterie.agents.team.model_specs import model_spec, pin_commits
+from coterie.agents.team.model_specs import checked_spec, model_spec, pin_commits
 from coterie.agents.team.players import SEAT
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import Algorithm
@@ -134,11 +133,7 @@ def _check_model(teacher: AgentSettings, flag: str) -> None:
     """Refuse a teacher that cannot be loaded."""
     trust = "take a teacher without, or have a frozen role play it that trusts it"
     try:
-        spec = model_spec(teacher)
-        check_model(spec, trust=trust)
-        # A hub id turns out to be an adapter only after the check has downloaded its description.
-        if (known := model_spec(teacher)) != spec:
-            check_model(known, trust=trust)
+        checked_spec(teacher, trust=trust)
     except UserError as error:
         raise UserError(f"{flag}: {error}") from None
 

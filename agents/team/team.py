@@ -1,11 +1,11 @@
 """A team: the policies of all roles, and the learners of those that train."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from coterie.agents.team.backend import Backend, Learners, LearningSetup, RoleLearner
+from coterie.agents.team.backend import Backend, Learners, LearningSetup
 from coterie.agents.team.local_backend import LocalBackend
 from coterie.agents.team.players import build_player, has_human, local_models
 from coterie.agents.team.reading import ReadRequest
@@ -20,8 +20,6 @@ from coterie.experts.pool import close_all
 
 if TYPE_CHECKING:  # scripts and servers do without torch
     from coterie.agents.models.loading import LoadedRole
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -40,19 +38,11 @@ class Team:
     teachers: Mapping[str, str] = field(default_factory=dict)
     """Role -> name of the model that teaches it."""
 
-    async def start(self) -> None:
-        """See :meth:`coterie.agents.team.backend.Backend.start`."""
-        await self.backend.start()
-
-    async def refresh(self) -> None:
-        """See :meth:`coterie.agents.team.backend.Backend.refresh`."""
-        await self.backend.refresh()
-
     @asynccontextmanager
     async def answering(self) -> AsyncIterator[None]:
         """Policies sample with the current weights inside the block; afterwards sampling memory is
         free for learning."""
-        await self.refresh()
+        await self.backend.refresh()
         yield
         await self.backend.rest()
 
@@ -60,8 +50,8 @@ class Team:
     async def open(self) -> AsyncIterator["Team"]:
         """Policies sample inside the block; afterwards connections and engines are closed."""
         try:
-            await self.start()
-            await self.refresh()
+            await self.backend.start()
+            await self.backend.refresh()
             yield self
         finally:
             await self.aclose()
@@ -90,10 +80,6 @@ class Team:
                 read = await self.backend.read(seat, list(shown.values()), request) if shown else []
             readings |= zip(shown, read, strict=True)
         return readings
-
-    def learn(self, work: Callable[[str, RoleLearner], T]) -> dict[str, T]:
-        """See :meth:`coterie.agents.team.backend.Backend.learn`."""
-        return self.backend.learn(work)
 
     def interpreter(self, role: str, codec: TokenCodec) -> Policy:
         """Return the policy of ``role``, translated to the vocabulary of ``codec``."""
@@ -145,8 +131,7 @@ def build_team(
         agents: role -> its player, already checked
             (:func:`coterie.agents.team.model_specs.check_models`).
         learning: how ``trained`` roles learn; None: no role learns.
-        vllm: settings of engines that sample, which :meth:`Team.start` starts; None: this process
-            samples.
+        vllm: settings of engines that sample, which the backend starts; None: this process samples.
         seed: determines the initialization of new adapters and the engines' random streams.
         together: whether the roles play with each other. Players without a model then use the
             vocabulary of the first role with a model of its own, which reads their answers.

@@ -50,13 +50,13 @@ from coterie.envs.core_teaching.terms import term_name
 from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import strategy_prompt
 from coterie.envs.settings import token_limit
-from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
+from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn
 from coterie.rewards.rescue import COLD, HINT
 
 _PROBE_HINT_PROBABILITY = 0.5
 
 
-class CoreTeachingEnv(ConversationEnv, guarded=False):
+class CoreTeachingEnv(ConversationEnv):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "core-teaching"
@@ -285,10 +285,6 @@ class CoreTeachingEnv(ConversationEnv, guarded=False):
             compared = [*(trace.text for trace in before), *texts]
             embedded = texts_to_embed(compared, self.settings, weights)
         return ScoreRequests(tuple((text, problem) for text in checks), embedded)
-
-    def retell(self, problem: Problem) -> str:
-        marks = ("hinted", "teacher", "rescued", "leak")
-        return agent_by_agent(problem, self.turns(), self.last_infos, marks=marks)
 
 
 def coin(seed: int, agent: str) -> float:

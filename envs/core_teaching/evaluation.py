@@ -5,16 +5,12 @@ but half of the second tries see no hint, as a control of the rescue rate (CoRe,
 section 5.2, with the unhinted control added).
 """
 
-# B traces of one question
-
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from coterie.datatypes import Episode, Problem
 from coterie.envs.core_teaching.settings import CoreTeachingSettings
@@ -32,64 +28,12 @@ from coterie.evaluation.evaluation import (
 from coterie.evaluation.metrics.means import Floats, as_floats, mean_present, ratio
 from coterie.evaluation.metrics.passk import pass_columns
 from coterie.evaluation.report_labels import Mark, Phase, ReportLabels, Tag
-from coterie.rewards.rescue import COLD, HINT, hint_lift, hint_outcomes, rescue_candidates
-
-
-@dataclass(frozen=True)
-class HintCounts:
-    """Effects of the hints of one question; counts of second-round traces."""
-
-    eligible: int
-    """Saw a hint after their role failed cold and a peer succeeded (CoRe, arXiv:2601.21600)."""
-    rescued: int
-    """Eligible traces that are right."""
-    retried: int
-    """Would be eligible, but chance withheld the available hint."""
-    recovered: int
-    """Retried traces that are right, by chance and regression to the mean."""
-    helped: int
-    """Saw a hint and did better than their role's cold rate."""
-    hurt: int
-    """Saw a hint and did worse."""
-    neutral: int
-    """Saw a hint and did the same."""
-
-
-def hint_counts(
-    correct_B: npt.ArrayLike,
-    hinted_B: npt.ArrayLike,
-    role_B: npt.ArrayLike,
-    round_B: npt.ArrayLike,
-    control_B: npt.ArrayLike,
-) -> HintCounts:
-    """Count the effects of hints over one question's traces.
-
-    Rounds are those of :mod:`coterie.rewards.rescue`. ``control_B`` marks traces that would be
-    eligible if they had seen the available hint. Chance decides for each trace whether it sees the
-    hint, so eligible traces and controls come from the same questions. Questions without a hint
-    have no controls.
-    """
-    correct_B = np.asarray(correct_B, dtype=bool)
-    hinted_B = np.asarray(hinted_B, dtype=bool)
-    role_B, round_B = np.asarray(role_B), np.asarray(round_B)
-    eligible_B = rescue_candidates(correct_B, hinted_B, role_B, round_B)
-    withheld_B = np.asarray(control_B, dtype=bool)
-    outcomes = np.array(hint_outcomes(hint_lift(correct_B, hinted_B, role_B, round_B)), object)
-    return HintCounts(
-        eligible=int(eligible_B.sum()),
-        rescued=int((eligible_B & correct_B).sum()),
-        retried=int(withheld_B.sum()),
-        recovered=int((withheld_B & correct_B).sum()),
-        helped=int((outcomes == "helped").sum()),
-        hurt=int((outcomes == "hurt").sum()),
-        neutral=int((outcomes == "neutral").sum()),
-    )
-
 
 # Q problems, R resamples
 
 _KS = (1, 2)
-_COUNTS = ("eligible", "rescued", "retried", "recovered", "helped", "hurt", "neutral")
+_COUNTS = ("eligible", "rescued", "controls", "controls_correct", "helped", "hurt", "neutral")
+"""What an episode counts of its second tries."""
 
 
 async def examine(
@@ -101,8 +45,8 @@ async def examine(
     return {
         "problems": [problem.id for problem in problems],
         "correct": {role: [_correct(episode, role) for episode in cold] for role in roles},
-        "hints": [[getattr(counts, name) for name in _COUNTS] for counts in map(_counts, probed)],
-        "leaked": [_share(episode, "leak") for episode in probed],
+        "hints": [[episode.info.get(name, 0) for name in _COUNTS] for episode in probed],
+        "leaked": [_leaked(episode) for episode in probed],
     }
 
 
@@ -119,7 +63,7 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     totals = dict(zip(_COUNTS, hints_QC.sum(axis=0).astype(int).tolist()))
     denominators = {
         "rescue_rate": totals["eligible"],
-        "retry_rate": totals["retried"],
+        "retry_rate": totals["controls"],
         "hint_lift": totals["helped"] + totals["hurt"] + totals["neutral"],
     }
     usual = means["team_pass@1"].count
@@ -137,7 +81,7 @@ def _derive(roles: Sequence[str], mean: Mapping[str, Floats]) -> dict[str, Float
         metrics[f"both_wrong@{k}"] = 1.0 - team
         metrics[f"gain@{k}"] = team - best
     metrics["rescue_rate"] = ratio(mean["rescued"], mean["eligible"])
-    metrics["retry_rate"] = ratio(mean["recovered"], mean["retried"])
+    metrics["retry_rate"] = ratio(mean["controls_correct"], mean["controls"])
     metrics["rescue_advantage"] = metrics["rescue_rate"] - metrics["retry_rate"]
     hinted = mean["helped"] + mean["hurt"] + mean["neutral"]
     metrics["hint_lift"] = ratio(mean["helped"] - mean["hurt"], hinted)
@@ -194,21 +138,10 @@ def _correct(episode: Episode, role: str) -> list[int | None]:
     ]
 
 
-def _counts(episode: Episode) -> HintCounts:
-    rows = [row for row in episode.trajectories if row.status == "ok"]
-    return hint_counts(
-        [bool(row.info["correct"]) for row in rows],
-        [bool(row.info["hinted"]) for row in rows],
-        [row.role for row in rows],
-        [COLD if row.info["round"] == "A" else HINT for row in rows],
-        [bool(row.info["control"]) for row in rows],
-    )
-
-
-def _share(episode: Episode, name: str) -> float | None:
-    """Share of the hinted traces with ``name``; None without hinted traces."""
-    hinted = [row for row in episode.trajectories if row.status == "ok" and row.info["hinted"]]
-    return float(np.mean([bool(row.info[name]) for row in hinted])) if hinted else None
+def _leaked(episode: Episode) -> float | None:
+    """Share of the hinted traces whose hint states the answer; None without hinted traces."""
+    hinted = episode.info.get("hinted", 0)
+    return episode.info["leaked"] / hinted if hinted else None
 
 
 LABELS = ReportLabels(

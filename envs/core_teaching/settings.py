@@ -1,16 +1,15 @@
 """Settings of core-teaching, and the weights of its reward terms by epoch."""
 
 from dataclasses import dataclass, fields
-from functools import partial
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Interval, MinLen
 
-from coterie.datatypes import Needs, Validated
+from coterie.datatypes import Needs, Validated, refuse
 from coterie.datatypes.validation import Share
 from coterie.envs.core_teaching.terms import term_name
 from coterie.envs.prompts import StrategyStyle
-from coterie.envs.settings import MOST, Several, require
+from coterie.envs.settings import MOST, Several
 from coterie.rewards.exploitation import TraceAccuracyMode
 
 TeacherChoice = Literal["best", "prefer-peer", "rotating", "difficulty-routed"]
@@ -22,7 +21,7 @@ HintedContext = Literal["hint", "cold"]
 Reread = Literal["none", "wrong", "unsolved", "alike", "all"]
 RereadHint = Literal["peer", "own"]
 
-_require = partial(require, "core-teaching")
+_REREADS = Needs("reread", "wrong", "unsolved", "alike", "all")
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class CoreTeachingSettings(Validated):
     """v1: rewards correct traces on easy questions; v2: on hard questions."""
     r_teach: Annotated[float, Needs("k_hinted"), Needs("hint_probability")] = 0.0
     """Bonus of a rescued trace: right with the hint, after only wrong cold traces of its role."""
-    teacher_lift: float = 0.0
+    teacher_lift: Annotated[float, Needs("k_hinted")] = 0.0
     """Reward the teacher's trace for the change in other roles' success with its hint. Not in the
     paper."""
     terms: tuple[str, ...] = ()
@@ -108,7 +107,7 @@ class CoreTeachingSettings(Validated):
     from the traces of a question and the problem to a number for each trace."""
     lambda_b: Annotated[float, Ge(0), Needs("k_hinted")] = 0.8
     """Loss weight of second-round traces."""
-    learn_hinted_after: HintedContext = "hint"
+    learn_hinted_after: Annotated[HintedContext, Needs("k_hinted")] = "hint"
     """Prompt after which a hinted trace is trained: the one with the hint, under which it was
     sampled, or the cold one (context distillation, with importance ratios of 1). cold is not in the
     paper; it learns faster and may collapse later, so watch the cold accuracy."""
@@ -118,38 +117,31 @@ class CoreTeachingSettings(Validated):
     --algo.distillation.beta: none; wrong ones; those of a role without a right trace (unsolved);
     those of a role whose traces are all right or all wrong, so that rewards say nothing (alike);
     all. Not in the paper."""
-    reread_hint: RereadHint = "peer"
+    reread_hint: Annotated[RereadHint, _REREADS] = "peer"
     """Hint in that prompt: a peer's right trace, or one of the role's own (SDPO,
     arXiv:2601.20802)."""
     # A peer that is right by luck has nothing to teach.
-    reread_least: Annotated[Share, Needs("reread", "wrong", "unsolved", "alike", "all")] = 0.5
+    reread_least: Annotated[Share, _REREADS] = 0.5
     """Least share of right cold traces on this question of the role whose trace is the hint: below
     it a right answer may be luck."""
-    reread_contrast: bool = False
+    reread_contrast: Annotated[bool, _REREADS] = False
     """Compare with log-probabilities after a wrong trace's hint instead of the policy's own. This
     cancels the effect that any hint has on style (RLCSD, arXiv:2606.11709). It needs
     --algo.distillation.likeliest 0. Traces without such a hint are not reread."""
 
     def check(self) -> None:
         names = [*(field.name for field in fields(TermWeights)), *map(term_name, self.terms)]
-        _require(
-            len({*names}) == len(names),
-            f"terms {' '.join(self.terms)} would give two terms one name; the names are "
-            f"{', '.join(names)}",
-        )
-        _require(
-            self.k_hinted > 0 or (self.learn_hinted_after == "hint" and not self.teacher_lift),
-            "learn_hinted_after cold and teacher_lift need the second round, which k_hinted 0 "
-            "leaves out; choose k_hinted 1",
-        )
-        _require(
-            self.reread != "none" or (self.reread_hint == "peer" and not self.reread_contrast),
-            "reread_hint and reread_contrast do nothing while reread is none; choose reread wrong",
-        )
-        _require(
-            self.reread_hint != "own" or self.reread == "wrong",
-            f"reread {self.reread} with reread_hint own would give right traces themselves as the "
-            "hint, or none; choose reread wrong",
+        refuse(
+            (
+                len({*names}) < len(names),
+                f"core-teaching: terms {' '.join(self.terms)} would give two terms one name; the "
+                f"names are {', '.join(names)}",
+            ),
+            (
+                self.reread_hint == "own" and self.reread in ("unsolved", "alike", "all"),
+                f"core-teaching: reread {self.reread} with reread_hint own would give right traces "
+                "themselves as the hint, or none; choose reread wrong",
+            ),
         )
 
     @property

@@ -50,7 +50,6 @@ def _try_terms(settings: CoreTeachingSettings) -> None:
 SPEC = EnvSpec(
     name="core-teaching",
     version=0,
-    shipped=True,
     factory="coterie.envs.core_teaching:CoreTeachingEnv",
     settings=CoreTeachingSettings,
     roles=("alice", "bob"),

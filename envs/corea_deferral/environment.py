@@ -46,13 +46,13 @@ from coterie.envs.corea_deferral.scoring import (
 from coterie.envs.corea_deferral.settings import PREFILL, CoreaDeferralSettings, prompt_for
 from coterie.envs.problem_env import metadata_of
 from coterie.envs.settings import token_limit
-from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
+from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn
 from coterie.rewards.grading.answers.confidence import parse_confidence
 
 Traces = Generator[Turn, Answers, dict[str, ConfidentTrace]]
 
 
-class CoreaDeferralEnv(ConversationEnv, guarded=False):
+class CoreaDeferralEnv(ConversationEnv):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "corea-deferral"
@@ -84,7 +84,6 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
         mode = options.get("mode", "train")
         training = mode == "train"
         count = settings.traces if training else settings.eval_traces
-        per_hundred = settings.confidence_per_hundred and not training
         prompt = prompt_for(problem, prefilled=settings.prefill_confidence)
         longest = token_limit(settings, training=training)
         ask = Ask(prompt, max_new_tokens=longest, continues=settings.continues)
@@ -99,12 +98,7 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
             confidences = (yield from self._prefilled(answers)) if prefilled else {}
             return {
                 agent: ConfidentTrace.read(
-                    agent,
-                    text,
-                    confidences.get(agent, ""),
-                    problem,
-                    self.scorer,
-                    per_hundred=per_hundred,
+                    agent, text, confidences.get(agent, ""), problem, self.scorer
                 )
                 for agent, text in answers.items()
             }
@@ -182,6 +176,3 @@ class CoreaDeferralEnv(ConversationEnv, guarded=False):
         count, settings = self.meters[trace.role].count, self.settings
         ratio = 1.0 if trace.role == self.roles[0] else settings.size_ratio
         return ratio * (count(prompt) + settings.output_weight * count(trace.text))
-
-    def retell(self, problem: Problem) -> str:
-        return agent_by_agent(problem, self.turns(), self.last_infos, marks=("deferred",))

@@ -31,14 +31,7 @@ class ConfidentTrace:
 
     @classmethod
     def read(
-        cls,
-        agent: str,
-        answer: str,
-        added: str,
-        problem: Problem,
-        scorer: Scorer,
-        *,
-        per_hundred: bool,
+        cls, agent: str, answer: str, added: str, problem: Problem, scorer: Scorer
     ) -> "ConfidentTrace":
         """Grade an answer.
 
@@ -48,10 +41,9 @@ class ConfidentTrace:
             added: a confidence that was asked for after it, or nothing.
             problem: the problem.
             scorer: grades the answer.
-            per_hundred: whether 90 is a confidence of 0.9.
         """
         verdict = scorer.check(graded_part(answer, problem), problem)
-        confidence = parse_confidence(answer + added, per_hundred=per_hundred)
+        confidence = parse_confidence(answer + added)
         return cls(agent, role_of(agent), answer + added, verdict, confidence)
 
     def report(self, threshold: float | None) -> dict[str, Any]:

@@ -58,8 +58,6 @@ class CoreaDeferralSettings(Validated):
     question's language."""
     w_confidence: Annotated[float, Ge(0), Needs("confidence_reward", "l1", "l2", "kl")] = 4.0
     """Weight of the confidence reward."""
-    confidence_per_hundred: bool = False
-    """In evaluation, read confidences above 1 and up to 100 as percentages."""
 
     threshold_source: ThresholdSource = "cost"
     """How evaluation chooses the threshold. accuracy: the cheapest that loses at most accuracy-loss

@@ -6,7 +6,6 @@ from coterie.envs.env_spec import EnvSpec, never_rereads
 SPEC = EnvSpec(
     name="corea-deferral",
     version=0,
-    shipped=True,
     factory="coterie.envs.corea_deferral:CoreaDeferralEnv",
     settings=CoreaDeferralSettings,
     roles=("small", "large"),

@@ -37,7 +37,7 @@ import numpy as np
 from coterie.datatypes import Problem, ScoreRequests, UserError, derive_seed
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.eapo_consultation.fading import acceptance, turn_budget
-from coterie.envs.eapo_consultation.lone import LoneTrace, grade_lone, lone_checks, with_lone
+from coterie.envs.eapo_consultation.lone import with_lone
 from coterie.envs.eapo_consultation.messages import (
     ExpertCall,
     Move,
@@ -47,7 +47,7 @@ from coterie.envs.eapo_consultation.messages import (
     parse_calls,
     write_returns,
 )
-from coterie.envs.eapo_consultation.outcome import Consultation, Dispatch, final_checks, outcome_of
+from coterie.envs.eapo_consultation.outcome import Consultation, Dispatch, outcome_of
 from coterie.envs.eapo_consultation.panel import training_prompt
 from coterie.envs.eapo_consultation.settings import (
     Consult,
@@ -57,8 +57,8 @@ from coterie.envs.eapo_consultation.settings import (
 from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import lone_prompt
 from coterie.envs.settings import token_limit
-from coterie.envs.turns import Answers, Ask, Conversation, Turn, piece_by_piece
-from coterie.rewards.consultation import CALLS
+from coterie.envs.turns import Answers, Ask, Conversation, Turn
+from coterie.rewards.consultation import CALLS, graded_part
 
 POLICY = "policy_0"
 # Ignored calls inside thoughts after which calls are switched off.
@@ -70,7 +70,7 @@ Returned = Generator[Turn, Answers, str]
 """The part of a conversation from a call to the text that the policy reads."""
 
 
-class EapoConsultationEnv(ConversationEnv, guarded=False):
+class EapoConsultationEnv(ConversationEnv):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "eapo-consultation"
@@ -103,7 +103,7 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         of a seed differ in their coins).
         """
         settings, mode = self.settings, options.get("mode", "train")
-        training, opened = mode == "train", settings.opens_thinking
+        training = mode == "train"
         step = int(options.get("step", 1))
         turns = settings.budget
         if training:
@@ -118,7 +118,6 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
             acceptance=acceptance(fading_of(settings), step) if training else 1.0,
             turns_allowed=turns,
             max_new_tokens=token_limit(settings, training=training),
-            thinking=opened,
         )
 
         # Lone traces are written during the policy's first turn.
@@ -127,7 +126,7 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         if training:
             prompt = lone_prompt(problem.question, settings.prompt_style, problem.kind)
             lone = dict.fromkeys(others, Ask(prompt, "message", episode.max_new_tokens, []))
-        written: dict[str, LoneTrace] = {}
+        written: dict[str, str] = {}
 
         # The policy gets the question; in a workflow, with every expert's reply to it.
         text, piece = self._opening(problem, episode.consult), "message"
@@ -147,10 +146,7 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
             ask = Ask(text, piece, left, stop, continues=may_call)
             scores = partial(self._needed, episode, problem, may_call, tuple(lone))
             answers = yield Turn({POLICY: ask, **lone}, scores)
-            for agent in (agent for agent in lone if agent in answers):
-                tokens = self.meters["policy"].count(answers[agent])
-                graded = grade_lone(answers[agent], tokens, problem, self.scorer, opened=opened)
-                written[agent] = graded
+            written |= {agent: answers[agent] for agent in lone if agent in answers}
             lone = {}
             if POLICY not in answers:
                 episode.failed = True
@@ -171,7 +167,8 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         outcome = outcome_of(episode, problem, settings, self.scorer, POLICY, experts)
         if not others:
             return outcome
-        return with_lone(outcome, others, written, episode, problem, settings)
+        meter = self.meters["policy"]
+        return with_lone(outcome, others, written, episode, problem, settings, self.scorer, meter)
 
     def _opening(self, problem: Problem, consult: Consult) -> str:
         settings, question = self.settings, problem.question
@@ -195,12 +192,13 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         answers: Answers,
     ) -> ScoreRequests:
         """The scores that these answers of the policy and of ``lone`` agents need."""
-        opened, text = self.settings.opens_thinking, answers.get(POLICY, "")
-        lone_texts = (answers[agent] for agent in lone if agent in answers)
-        checks = lone_checks(lone_texts, problem, opened=opened)
+        text = answers.get(POLICY, "")
+        written, results = [answers[agent] for agent in lone if agent in answers], list[str]()
         if POLICY not in answers or self._move(episode, text, may_call).kind == "answer":
-            checks += final_checks(episode, episode.own + text, problem, opened=opened)
-        return ScoreRequests(tuple((check, problem) for check in checks))
+            written.append(episode.own + text)
+            results = [dispatch.result for dispatch in episode.dispatched]
+        checks = [*results, *(graded_part(own, problem.kind) for own in written)]
+        return ScoreRequests(tuple((check, problem) for check in checks if check))
 
     def _move(self, episode: Consultation, text: str, may_call: bool) -> Move:
         """Parse the policy's turn. A call that spends the last token leaves no room for a reply, so
@@ -279,20 +277,6 @@ class EapoConsultationEnv(ConversationEnv, guarded=False):
         key = ("shuffled", self.episode_seed, number, call.expert_id)
         drawn = (self.problem_of(derive_seed(*key, k), {}).question for k in range(8))
         return next((other for other in drawn if other != problem.question), problem.question)
-
-    def retell(self, problem: Problem) -> str:
-        pieces: list[tuple[str, str]] = []
-        for asks, answers in self.turns():
-            for agent, ask in asks.items():
-                if agent == POLICY and ask.text:
-                    pieces.append(("environment", ask.text))
-                if answers is not None and (agent != POLICY or agent in answers):
-                    pieces.append((agent, answers.get(agent, "")))
-        transcript = piece_by_piece(problem, pieces)
-        if info := self.last_infos.get(POLICY):
-            terms = [f"{name} {value:+.3f}" for name, value in info["reward_terms"].items()]
-            transcript += f"\n{'right' if info['correct'] else 'wrong'}; {', '.join(terms)}"
-        return transcript
 
 
 def coin(seed: int, replica: int | None, round_: int, expert_id: int) -> float:

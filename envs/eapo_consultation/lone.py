@@ -6,52 +6,24 @@ on-policy distillation needs no further tokens of experts (:mod:`coterie.algorit
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from coterie.datatypes import Problem, Scorer, Verdict
-from coterie.envs.eapo_consultation.outcome import (
-    Consultation,
-    answer_terms,
-    as_graded,
-)
+from coterie.datatypes import Problem, Scorer
+from coterie.envs.bytes_codec import TextMeter
+from coterie.envs.eapo_consultation.outcome import Consultation, answer_terms, grade, report_answer
 from coterie.envs.eapo_consultation.settings import EapoConsultationSettings
 from coterie.envs.turns import Outcome
-from coterie.rewards.consultation import graded_part
-
-
-@dataclass(frozen=True)
-class LoneTrace:
-    """An answer without experts, graded."""
-
-    text: str
-    tokens: int
-    """Length in the policy's tokens."""
-    verdict: Verdict
-
-
-def lone_checks(texts: Iterable[str], problem: Problem, *, opened: bool) -> list[str]:
-    """Return the texts that :func:`grade_lone` checks."""
-    checks = (graded_part(text, problem.kind, opened=opened) for text in texts)
-    return [check for check in checks if check is not None]
-
-
-def grade_lone(
-    text: str, tokens: int, problem: Problem, scorer: Scorer, *, opened: bool
-) -> LoneTrace:
-    """Grade a lone trace; ``opened``: it begins inside a thought."""
-    check = graded_part(text, problem.kind, opened=opened)
-    verdict = Verdict(False, None, "none") if check is None else scorer.check(check, problem)
-    return LoneTrace(text, tokens, verdict)
 
 
 def with_lone(
     outcome: Outcome,
     agents: Iterable[str],
-    traces: Mapping[str, LoneTrace],
+    traces: Mapping[str, str],
     episode: Consultation,
     problem: Problem,
     settings: EapoConsultationSettings,
+    scorer: Scorer,
+    meter: TextMeter,
 ) -> Outcome:
     """Add lone traces to a conversation's outcome.
 
@@ -62,18 +34,24 @@ def with_lone(
         episode: the conversation at its end.
         problem: the problem.
         settings: the environment's settings.
+        scorer: grades the traces.
+        meter: meter of the policy's tokens.
     """
     terms: dict[str, Mapping[str, float]] = {}
     measured: dict[str, Mapping[str, Any]] = {}
     read: dict[str, str] = {}
+    truncated = [*outcome.truncated]
     for agent in agents:
         trace = traces.get(agent)
         if trace is None:
             terms[agent] = dict.fromkeys(next(iter(outcome.terms.values())), 0.0)
             continue
-        report = as_graded(trace.text, trace.verdict, problem, settings, answered_calls=0)
-        terms[agent] = answer_terms(report, trace.verdict.credit, settings)
-        measured[agent] = {**report, "lone": True, "response_tokens": trace.tokens}
+        verdict = grade(trace, problem, scorer)
+        report = report_answer(trace, verdict, problem, answered_calls=0)
+        terms[agent] = answer_terms(report, verdict.credit, settings)
+        measured[agent] = {**report, "lone": True, "response_tokens": meter.count(trace)}
+        if verdict.answer is None:
+            truncated.append(agent)
         if episode.heard and not report["correct"] and settings.reread == "wrong":
             read[agent] = episode.heard
     return Outcome(
@@ -82,7 +60,7 @@ def with_lone(
         episode={**outcome.episode, "reread": len(read)},
         loss_weight=outcome.loss_weight,
         reread_after=read,
-        truncated=(*outcome.truncated, *(a for a, t in traces.items() if t.verdict.answer is None)),
+        truncated=truncated,
         failed={
             **(outcome.failed or {}),
             **{agent: episode.mode == "train" and agent not in traces for agent in agents},

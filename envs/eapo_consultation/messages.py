@@ -17,9 +17,6 @@ from coterie.rewards.consultation import CALLS, RETURNS, STATES_ANSWER, THINK, r
 
 Status = Literal["OK", "UNAVAILABLE", "ERROR", "BUDGET_EXHAUSTED"]
 
-LONGEST = 1 << 16
-"""Longest call in characters; longer ones are refused unread."""
-
 # Keep \\ \" \/ \uXXXX, and \n before a non-letter. Every other backslash belongs to LaTeX.
 _BACKSLASH = re.compile(r'\\(?:\\|"|/|u[0-9a-fA-F]{4}|n(?![A-Za-z]))|\\')
 # Possessive, and an unclosed string runs to the end: linear time for any text.
@@ -89,8 +86,6 @@ def parse_calls(text: str, experts: int, at_once: int | None = None) -> list[Exp
     >>> parse_calls('{"expert_id": 2, "input_parameters": {"query": "$\\tau(n)$?"}}', 3)
     [ExpertCall(expert_id=2, query='$\\tau(n)$?')]
     """
-    if len(text) > LONGEST:
-        return f"the call has more than {LONGEST} characters"
     data = _loads(text)
     if data is None:
         return "the call is not JSON"

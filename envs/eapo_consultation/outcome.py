@@ -58,7 +58,7 @@ class Consultation:
     turns_allowed: int
     """Most rounds: the smaller of budget and turn budget."""
     max_new_tokens: int
-    thinking: bool
+    thinking: bool = False
     """Whether the policy's text ends inside a thought."""
     own: str = ""
     """All text of the policy."""
@@ -103,11 +103,10 @@ class Consultation:
         return [dispatch for block in self.rounds for dispatch in block]
 
 
-def final_checks(episode: Consultation, own: str, problem: Problem, *, opened: bool) -> list[str]:
-    """Return the texts that :func:`outcome_of` checks after the policy has written ``own``."""
-    check = graded_part(own, problem.kind, opened=opened)
-    results = [dispatch.result for dispatch in episode.dispatched if dispatch.result]
-    return results if check is None else [*results, check]
+def grade(own: str, problem: Problem, scorer: Scorer) -> Verdict:
+    """Grade the answer in all text of the policy."""
+    check = graded_part(own, problem.kind)
+    return Verdict(False, None, "none") if check is None else scorer.check(check, problem)
 
 
 def outcome_of(
@@ -128,13 +127,12 @@ def outcome_of(
         policy: the agent that consults.
         experts: expert id -> agent.
     """
-    check = graded_part(episode.own, problem.kind, opened=settings.opens_thinking)
-    verdict = Verdict(False, None, "none") if check is None else scorer.check(check, problem)
+    verdict = grade(episode.own, problem, scorer)
     results = [dispatch.result for dispatch in episode.dispatched]
     states_gold = [bool(text) and scorer.check(text, problem).correct for text in results]
     calls = episode.answered_calls
     report = {
-        **as_graded(episode.own, verdict, problem, settings, answered_calls=calls),
+        **report_answer(episode.own, verdict, problem, answered_calls=calls),
         "answer_in_returns": any(states_gold),
         **_consulting(episode, problem.question),
     }
@@ -166,11 +164,10 @@ def outcome_of(
     )
 
 
-def as_graded(
+def report_answer(
     own: str,
     verdict: Verdict,
     problem: Problem,
-    settings: EapoConsultationSettings,
     *,
     answered_calls: int,
 ) -> dict[str, Any]:
@@ -180,16 +177,14 @@ def as_graded(
         own: all text of the policy.
         verdict: the verdict on its answer.
         problem: the problem.
-        settings: the environment's settings.
         answered_calls: well-formed blocks of calls in it, each followed by a return.
     """
-    opened = settings.opens_thinking
     return {
         "correct": bool(verdict.correct),
         "answer": verdict.answer,
         "method": verdict.method,
-        "formatted": is_well_formed(own, answered_calls=answered_calls, opened=opened),
-        "f1": answer_f1(own, verdict, problem, opened=opened),
+        "formatted": is_well_formed(own, answered_calls=answered_calls),
+        "f1": answer_f1(own, verdict, problem),
     }
 
 

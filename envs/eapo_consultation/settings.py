@@ -1,16 +1,16 @@
 """Settings of eapo-consultation, and the schedule by which help fades."""
 
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Interval
 
-from coterie.datatypes import Needs, UserError, Validated
+from coterie.datatypes import Needs, UserError, Validated, refuse
 from coterie.datatypes.validation import Share
 from coterie.envs.eapo_consultation.fading import Fading, Schedule, match_budget
 from coterie.envs.prompts import ExpertStyle
-from coterie.envs.settings import MOST, Several, require
+from coterie.envs.settings import MOST, Several
 from coterie.rewards.consultation import AnswerRule
 
 Consult = Literal["free", "never", "always"]
@@ -20,8 +20,6 @@ Penalised = Literal["dispatched", "accepted"]
 Queries = Literal["own", "shuffled"]
 Reread = Literal["none", "wrong"]
 
-_require = partial(require, "eapo-consultation")
-
 
 @dataclass(frozen=True)
 class EapoConsultationSettings(Validated):
@@ -30,7 +28,7 @@ class EapoConsultationSettings(Validated):
 
     experts: Several = 3
     """K: number of experts, with ids 1 to K."""
-    at_once: Annotated[int, Ge(0)] = 0
+    at_once: Annotated[int, Ge(0), Needs("consult", "free")] = 0
     """Most experts in one block of calls; 0: no limit, 1: one after another (sequential)."""
     group_size: Several = 4
     """G: conversations about one problem, compared as a group with their lone traces."""
@@ -43,9 +41,9 @@ class EapoConsultationSettings(Validated):
     """b: most consultations in one episode."""
     budget_unit: BudgetUnit = "rounds"
     """rounds: a block of calls counts as one; calls: each call counts."""
-    turns_end: Annotated[int, Ge(0), Needs("anneal_steps")] = 0
+    turns_end: Annotated[int, Ge(0), Needs("anneal_steps"), Needs("consult", "free")] = 0
     """T_end: rounds that are left when the budget has been annealed."""
-    anneal_steps: Annotated[int, Ge(0)] = 0
+    anneal_steps: Annotated[int, Ge(0), Needs("consult", "free")] = 0
     """Training steps over which the budget falls linearly to turns-end; 0: it stays constant."""
 
     schedule: Schedule = "linear"
@@ -107,9 +105,6 @@ class EapoConsultationSettings(Validated):
     """plain: one short line, for tiny models; answer: the question, and sentences that ask for a
     last line with the answer and explain the call; panel: the paper's prompt, which explains the
     experts and their protocol."""
-    opens_thinking: bool = False
-    """Whether an answer without a think tag begins inside a thought. Off is right for models of a
-    run, whose chat template tells; a loop of your own may hand over answers without the tag."""
     max_new_tokens: Annotated[int, Ge(1)] = 96
     """Tokens of the policy in one episode, without experts' replies."""
     eval_max_new_tokens: Annotated[int, Ge(0)] = 0
@@ -126,21 +121,18 @@ class EapoConsultationSettings(Validated):
     room."""
 
     def check(self) -> None:
-        _require(
-            self.reread == "none" or self.lone > 0,
-            "reread does nothing without traces that are written alone; choose lone 1, or reread "
-            "none",
+        refuse(
+            (
+                self.reread != "none" and not self.lone,
+                "eapo-consultation: reread does nothing without traces that are written alone; "
+                "choose lone 1, or reread none",
+            ),
+            (
+                self.turns_end > self.budget,
+                f"eapo-consultation: turns_end is {self.turns_end}: it must be between 0 and the "
+                "budget",
+            ),
         )
-        _require(
-            self.turns_end <= self.budget,
-            f"turns_end is {self.turns_end}: it must be between 0 and the budget",
-        )
-        for name in ("at_once", "turns_end", "anneal_steps"):
-            _require(
-                self.consult != "always" or not getattr(self, name),
-                f"{name} does nothing while every expert is asked once; leave it out, or choose "
-                "consult free",
-            )
         fading_of(self)
 
     @property

@@ -18,7 +18,6 @@ def check(settings: EapoConsultationSettings, run: Any) -> Iterator[tuple[bool, 
 SPEC = EnvSpec(
     name="eapo-consultation",
     version=0,
-    shipped=True,
     factory="coterie.envs.eapo_consultation:EapoConsultationEnv",
     settings=EapoConsultationSettings,
     roles=("policy", "expert"),

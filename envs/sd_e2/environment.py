@@ -35,10 +35,10 @@ from coterie.envs.prompts import strategy_prompt
 from coterie.envs.sd_e2.scoring import TERMS, StrategyTrace, parse, score
 from coterie.envs.sd_e2.settings import SdE2Settings
 from coterie.envs.settings import token_limit
-from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn, agent_by_agent
+from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn
 
 
-class SdE2Env(ConversationEnv, guarded=False):
+class SdE2Env(ConversationEnv):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "sd-e2"
@@ -70,7 +70,8 @@ class SdE2Env(ConversationEnv, guarded=False):
             return ScoreRequests(tuple((text, problem) for text in checks), reasonings)
 
         # All agents answer concurrently.
-        ask = Ask(self.prompt(problem), max_new_tokens=token_limit(settings, training=training))
+        prompt = strategy_prompt(problem, settings.prompt_style)
+        ask = Ask(prompt, max_new_tokens=token_limit(settings, training=training))
         answers = yield Turn({a: ask for agents in agents_of.values() for a in agents}, needed)
 
         # Each term is normalized over the traces of a role.
@@ -98,11 +99,3 @@ class SdE2Env(ConversationEnv, guarded=False):
                 "right": right,
             },
         )
-
-    def prompt(self, problem: Problem) -> str:
-        """Return the prompt of all agents."""
-        return strategy_prompt(problem, self.settings.prompt_style)
-
-    def retell(self, problem: Problem) -> str:
-        prompt = self.prompt(problem)
-        return agent_by_agent(problem, self.turns(), self.last_infos, prompt=prompt)

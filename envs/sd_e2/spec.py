@@ -6,7 +6,6 @@ from coterie.envs.sd_e2.settings import SdE2Settings
 SPEC = EnvSpec(
     name="sd-e2",
     version=0,
-    shipped=True,
     factory="coterie.envs.sd_e2:SdE2Env",
     settings=SdE2Settings,
     roles=("alice",),

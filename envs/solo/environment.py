@@ -44,7 +44,7 @@ class SoloSettings(Validated):
             raise UserError("solo: prompt must say where the problem goes: write {question} in it")
 
 
-class SoloEnv(ConversationEnv, guarded=False):
+class SoloEnv(ConversationEnv):
     """The text environment; ``coterie.make`` wraps it in tokens."""
 
     title = "solo"

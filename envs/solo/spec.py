@@ -6,7 +6,6 @@ from coterie.envs.solo.environment import SoloSettings
 SPEC = EnvSpec(
     name="solo",
     version=0,
-    shipped=True,
     factory="coterie.envs.solo:SoloEnv",
     settings=SoloSettings,
     roles=("solver",),

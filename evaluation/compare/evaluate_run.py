@@ -230,7 +230,7 @@ async def _examine(
     # A person plays one episode after the other, and takes as long as it takes.
     people = has_human(settings.agents)
     deadlines = Deadlines(rollout.call_deadline_s, rollout.episode_deadline_s)
-    scorer, graders = build_scorer(settings.scoring)
+    scorer = build_scorer(settings.scoring)
     collector = Collector(
         lambda: settings.make_env(codecs=team.codecs, scorer=scorer),
         team.policies,
@@ -262,7 +262,6 @@ async def _examine(
                 failed += examiner.failed.total()
     finally:
         scorer.close()
-        graders.close()
     return outcomes, counts, failed
 
 

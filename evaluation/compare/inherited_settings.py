@@ -22,7 +22,6 @@ _LIMIT = "max_new_tokens"
 # Prompt settings stay in their environment; token limits follow a model into any environment.
 _PROMPTING = (
     "prompt_style",
-    "opens_thinking",
     "stop",
     "prefill_confidence",
     "expert_max_new_tokens",

@@ -66,7 +66,7 @@ def sample_jobs(jobs: Sequence[Job], settings: ComparisonSettings, console: Cons
     for job in jobs:
         models = frozenset(policy.settings for policy in job.lineup.needed.values())
         groups.setdefault((models, job.lineup.team), []).append(job)
-    scorer, graders = build_scorer(settings.scoring)
+    scorer = build_scorer(settings.scoring)
     try:
         for group in groups.values():
             _sample_group(group, settings, scorer, console)
@@ -74,7 +74,6 @@ def sample_jobs(jobs: Sequence[Job], settings: ComparisonSettings, console: Cons
             gc.collect()
     finally:
         scorer.close()
-        graders.close()
 
 
 def _sample_group(

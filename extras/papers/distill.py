@@ -165,8 +165,7 @@ def distill(settings: DistillSettings) -> None:
     with ExitStack() as closing:
         check = None
         if settings.only_right:
-            scorer, graders = build_scorer(settings.scoring)
-            closing.callback(graders.close)
+            scorer = build_scorer(settings.scoring)
             closing.callback(scorer.close)
             check = scorer.check
         with stage(console, title, total, lines=slow, pulses=(LEARNED,), unit="solutions"):

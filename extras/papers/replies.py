@@ -43,9 +43,7 @@ def sample_replies(
     if temperature is not None:
         settings = replace(settings, temperature=temperature)
     # An evaluation has no experts: the expert takes the policy's seat, in the expert's format.
-    expert_env = replace(
-        env, max_new_tokens=env.expert_max_new_tokens, eval_max_new_tokens=0, opens_thinking=False
-    )
+    expert_env = replace(env, max_new_tokens=env.expert_max_new_tokens, eval_max_new_tokens=0)
     lineup = Lineup(
         "replies",
         "eapo-consultation",

@@ -72,7 +72,7 @@ class ToolUseSettings(Validated):
         )
 
 
-class ToolUseEnv(ConversationEnv, guarded=False):
+class ToolUseEnv(ConversationEnv):
     """The text environment; ``envs.make`` wraps it in tokens."""
 
     title = "tool-use"

@@ -47,7 +47,7 @@ class OtherSettings(CoreTeachingSettings):
     step, of the same family; other-cross: of the other family."""
 
 
-class OtherHintsEnv(CoreTeachingEnv, guarded=False):
+class OtherHintsEnv(CoreTeachingEnv):
     """``core-teaching``, which reports the hint that there is for each role, wanted or not."""
 
     settings_class = OtherSettings
@@ -81,7 +81,6 @@ SPEC = replace(
     name="evidence.other_hints:SPEC",
     factory=OtherHintsEnv,
     settings=OtherSettings,
-    shipped=False,
     baseline=None,
     presets=None,
     tables=None,

@@ -61,11 +61,17 @@ def read_grade(reply: str) -> Grade | None:
 class JudgeGrader:
     """A :class:`coterie.rewards.grading.scorer.Grader` that asks a judge.
 
-    ``ask`` takes prompts and gives replies, None where the judge failed.
+    ``ask`` takes prompts and gives replies, None where the judge failed. It is closed with the
+    grader if it can be.
     """
 
     def __init__(self, ask: Callable[[Sequence[str]], Sequence[str | None]]) -> None:
         self._ask = ask
+
+    def close(self) -> None:
+        """Close the judge."""
+        if (close := getattr(self._ask, "close", None)) is not None:
+            close()
 
     def __call__(self, requests: Sequence[tuple[str, Problem]]) -> list[Verdict]:
         """One verdict per request. An empty response is wrong without a judge."""

@@ -115,8 +115,11 @@ class AnswerScorer:
             return counts | {"timeouts": self._checker.pool.timeouts}
 
     def close(self) -> None:
-        """End the worker processes; they start again when they are needed."""
+        """End the worker processes, which start again when they are needed, and the graders."""
         self._checker.close()
+        for grader in self._graders.values():
+            if (close := getattr(grader, "close", None)) is not None:
+                close()
 
     def _check(
         self, requests: Sequence[tuple[str, Problem]], *, again: bool = False

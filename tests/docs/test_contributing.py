@@ -61,7 +61,6 @@ from coterie.envs.env_spec import EnvSpec
 SPEC = EnvSpec(
     name="copying",
     version=0,
-    shipped=True,
     factory="coterie.envs.copying.environment:CopyingEnv",
     settings=CopyingSettings,
     roles=("alice",),
@@ -87,7 +86,7 @@ class CopyingSettings:
     """Longest answer."""
 
 
-class CopyingEnv(ConversationEnv, guarded=False):
+class CopyingEnv(ConversationEnv):
     """One agent, one question."""
 
     title = "copying"

@@ -263,13 +263,3 @@ def test_other_actions_are_refused() -> None:
         adapt(Arms())
     with pytest.raises(UserError, match="neither a PettingZoo ParallelEnv nor an AECEnv"):
         adapt(object())
-
-
-def test_other_observations_are_refused() -> None:
-    class Pictures(Echo):
-        def reset(self, seed: int | None = None, options: Any = None) -> Any:
-            _, infos = super().reset(seed, options)
-            return {agent: np.zeros(3) for agent in self.agents}, infos
-
-    with pytest.raises(UserError, match="guest_0 observes a ndarray; with text actions"):
-        adapt(Pictures()).reset()

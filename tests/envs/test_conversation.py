@@ -8,7 +8,6 @@ import pytest
 
 from coterie.datatypes import Problem, ScoreRequests, UserError
 from coterie.envs import Ask, ConversationEnv, Fresh, Outcome, Turn, check_env
-from coterie.envs.sd_e2 import SdE2Env
 from coterie.envs.token_view import TokenView
 
 
@@ -100,9 +99,10 @@ def test_transcripts(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
     env.step({})
     transcript = capsys.readouterr().out
-    assert transcript.startswith("p: 1 + 1 =\n\n== a_0 ==\n1 + 1 =\n--\ntwo\n")
+    assert transcript.startswith("p: 1 + 1 =\ngold answer: 2\n\n== a_0 ==\n1 + 1 =\n--\ntwo\n")
     assert "== a_0 ==\nagain, None\n--\n(no answer)\n" in transcript
-    assert transcript.endswith("a_0: reward +1.500\nb_0: reward +0.000\n")
+    earned = "a_0: reward +1.500; words +2.000, cost -0.500; failed\nb_0: reward +0.000\n"
+    assert transcript.endswith(f"\n\n{earned}")
 
 
 @pytest.mark.parametrize(
@@ -163,16 +163,7 @@ def test_what_numpy_counted_is_paid() -> None:
     assert env.step({"a_0": "!"})[1] == {"a_0": 0.5, "b_0": 0.0}
 
 
-def test_a_conversation_that_fails_says_so_and_one_that_asks_nobody_too() -> None:
-    class Failing(Two):
-        def conversation(self, problem: Problem, options: Any, random: Any) -> Any:
-            answers = yield {"a_0": "?"}
-            yield answers["b_0"]
-
-    env = Failing()
-    env.reset(seed=0)
-    with pytest.raises(UserError, match=r"two: conversation\(\) raised KeyError: 'b_0'; coterie c"):
-        env.step({"a_0": "!"})
+def test_a_conversation_that_asks_nobody_says_so() -> None:
     silent = type("Silent", (Two,), {"conversation": lambda *given: Outcome(PAID)})()
     with pytest.raises(UserError, match=r"two: conversation\(\) is no generator: ask with"):
         silent.reset(seed=0)
@@ -308,17 +299,9 @@ def test_what_a_conversation_refuses_is_refused_at_reset() -> None:
         Team(roles=("reader",))
 
 
-@pytest.mark.parametrize(
-    ("ask", "sentence"),
-    [
-        (Ask("?", max_new_tokens=0), "max_new_tokens of a_0 is 0: it must be an int of at least 1"),
-        (Ask("?", stop="abc"), "stop of a_0 is 'abc': it must be a list of non-empty strings"),
-        (Ask("?", "chat"), "piece of a_0 is 'chat': it must be 'message', 'continuation', "),
-    ],  # type: ignore[arg-type]
-)
-def test_limits_that_make_no_sense_are_named(ask: Ask, sentence: str) -> None:
-    with pytest.raises(AssertionError, match=sentence):
-        check_env(saying({"a_0": ask}))
+def test_limits_that_make_no_sense_are_named() -> None:
+    with pytest.raises(AssertionError, match="stop of a_0 is 'abc': it must be a list of non-empt"):
+        check_env(saying({"a_0": Ask("?", stop="abc")}))
 
 
 def test_scores_that_are_none_are_named() -> None:
@@ -326,21 +309,3 @@ def test_scores_that_are_none_are_named() -> None:
     env.reset(seed=0)
     with pytest.raises(UserError, match="has scores that give '!'; they must give ScoreRequests"):
         env.score_requests({"a_0": "!"})
-    with pytest.raises(UserError, match=r"conversation\(\) raised KeyError: 'a_0'"):
-        env.score_requests({})
-
-
-def test_a_fault_of_our_own_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    env = SdE2Env()
-    env.reset(seed=0)
-    monkeypatch.setattr("coterie.envs.sd_e2.environment.score", None)
-    with pytest.raises(TypeError):
-        env.step({"alice_0": "2"})
-
-    class Mine(SdE2Env):
-        """Somebody else's, whose faults are a sentence."""
-
-    env = Mine()
-    env.reset(seed=0)
-    with pytest.raises(UserError, match=r"conversation\(\) raised TypeError"):
-        env.step({"alice_0": "2"})

@@ -258,14 +258,6 @@ def test_training_pays_for_the_large_role_when_told_to(begin):
     assert infos["small_0"]["reward_terms"]["confidence"] == pytest.approx(-0.3)
 
 
-def test_percentages_count_in_evaluation_where_asked(begin):
-    env, *_ = begin("eval", eval_traces=1, confidence_per_hundred=True)
-    assert asked(env.step({"small_0": say(2, 90)})[0]) == []
-    env, *_ = begin(traces=1, confidence_per_hundred=True)
-    *_, infos = env.step({"small_0": say(2, 90)})
-    assert not infos["small_0"]["stated"]
-
-
 @pytest.mark.parametrize("garbage", ["", "\\" * 10**6, r"\confidence{" * 10**5])
 @pytest.mark.parametrize("mode", ["train", "eval", "responses"])
 def test_any_answer_is_survived(begin, garbage, mode):
@@ -281,18 +273,6 @@ def test_what_is_asked_of_the_scorer_is_foretold(begin):
     foretold = [text for text, _ in env.score_requests(actions).checks]
     env.step(actions)
     assert env.scorer.checked == foretold
-
-
-def test_the_transcript_says_who_was_deferred(question):
-    env = CoreaDeferralEnv(
-        CoreaDeferralSettings(eval_traces=1), scorer=BoxScorer(), render_mode="ansi"
-    )
-    env.reset(seed=0, options={"problem": question, "mode": "eval"})
-    env.step({"small_0": say(3, 0.2)})
-    env.step({"large_0": say(2, 0.9)})
-    text = env.render()
-    assert "wrong, deferred" in text
-    assert text.index("== small_0 ==") < text.index("== large_0 ==")
 
 
 def test_an_answer_without_a_confidence_goes_on_with_one(begin):

@@ -27,6 +27,8 @@ class Plain(ParallelEnv):
     reward: Any = 1.0
     end: Any = True
     shown: Any = "say it"
+    begun: Any = ("guest_0", "guest_1")
+    left: Any = ()
 
     def __init__(self, **said: Any) -> None:
         self.possible_agents = ["guest_0", "guest_1"]
@@ -42,14 +44,14 @@ class Plain(ParallelEnv):
         return self.space
 
     def reset(self, seed: int | None = None, options: Any = None) -> Any:
-        self.agents = list(self.possible_agents)
+        self.agents = self.begun
         return self.for_each(self.shown), self.for_each(self.info)
 
     def step(self, actions: dict[str, Any]) -> Any:
         result = [
             self.for_each(part) for part in (self.shown, self.reward, self.end, False, self.info)
         ]
-        self.agents = []
+        self.agents = self.left
         return tuple(result)
 
     def for_each(self, what: Any) -> dict[str, Any]:
@@ -153,6 +155,9 @@ def refuse(error: Exception) -> Callable[..., Any]:
         ({"step": refuse(StopIteration())}, "Plain: step() raised StopIteration; coterie check"),
         ({"step": refuse(ValueError("two\nlines"))}, "step() raised ValueError: two lines; coter"),
         ({"step": refuse(Unprintable())}, "step() raised Unprintable; coterie check says"),
+        ({"begun": None}, "after reset() agents is None: it must be a list of names; fix it"),
+        ({"begun": "guest_0"}, "after reset() agents is 'guest_0': it must be a list of names"),
+        ({"left": ["guest_0"]}, "step() ends guest_0, who is still in agents: take out who has"),
         ({"metadata": None}, "Plain: metadata is None: it must be a dictionary; fix it, then run"),
         ({"metadata": {"replicas": "x"}}, "metadata['replicas'] is 'x': it must be an int of at"),
         ({"metadata": {"group_keys": 5}}, "metadata['group_keys'] is 5: it must be a tuple of"),
@@ -163,31 +168,6 @@ def test_what_else_goes_wrong(said: dict[str, Any], sentence: str) -> None:
     said = {"agents": ["guest_0"], **said}
     with pytest.raises(UserError, match=re.escape(sentence)):
         played(Plain(**said))
-
-
-@pytest.mark.parametrize("agents", [None, "guest_0"])
-def test_agents_that_are_no_list(agents: Any) -> None:
-    class Nobody(Plain):
-        def reset(self, seed: int | None = None, options: Any = None) -> Any:
-            result = super().reset(seed)
-            self.agents = agents
-            return result
-
-    sentence = f"Nobody: after reset() agents is {agents!r}: it must be a list of names; fix it"
-    with pytest.raises(UserError, match=re.escape(sentence)):
-        played(Nobody())
-
-
-def test_who_ended_does_not_live_on() -> None:
-    class Undead(Plain):
-        def step(self, actions: dict[str, Any]) -> Any:
-            result = super().step(actions)
-            self.agents = ["guest_0"]
-            return result
-
-    sentence = "Undead: step() ends guest_0, who is still in agents: take out who has ended; fix it"
-    with pytest.raises(UserError, match=re.escape(sentence)):
-        played(Undead())
 
 
 def test_closing_may_fail_too() -> None:

@@ -130,13 +130,3 @@ def test_garbage_is_bounded() -> None:
     assert len(parse(block("add, then take away", "2") * 1000).blocks) == MOST_STRATEGIES
     parse("<strategy><reasoning>" * 50_000)
     parse("<reasoning>" * 50_000 + "</strategy>" * 50_000)
-
-
-def test_a_transcript_for_people(problem, scorer):
-    env = SdE2Env(SdE2Settings(traces=4), scorer=scorer, render_mode="ansi")
-    assert env.render() is None
-    env.reset(seed=1, options={"problem": problem})
-    env.step(TEXTS)
-    shown = env.render()
-    assert "gold answer: 2" in shown
-    assert "-- right; reward +" in shown

@@ -226,7 +226,7 @@ def test_any_text_has_calls_in_order(pieces: list[str]) -> None:
     assert all(before <= each.start < each.end for before, each in zip(ends, found))
 
 
-class Shop(ConversationEnv, guarded=True):
+class Shop(ConversationEnv):
     title = "shop"
     metadata = {**ConversationEnv.metadata, "name": "shop_v0"}  # noqa: RUF012
     default_roles = ("buyer", "seller")

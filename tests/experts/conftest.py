@@ -125,7 +125,9 @@ async def server() -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-async def policy(server: Server, codec: BytesCodec) -> AsyncIterator[Callable[..., ServerPolicy]]:
+async def policy(
+    server: Server, codec: BytesCodec, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Callable[..., ServerPolicy]]:
     """Makes policies for the server, with small waits, and closes them."""
     made: list[ServerPolicy] = []
 
@@ -139,8 +141,9 @@ async def policy(server: Server, codec: BytesCodec) -> AsyncIterator[Callable[..
             "read_timeout_s": 1.0,
             "timeout_s": 2.0,
         }
-        chosen = ServerSettings(**(fast | settings))
-        made.append(ServerPolicy(chosen, codec, environ=environ or {}))
+        for name, value in (environ or {}).items():
+            monkeypatch.setenv(name, value)
+        made.append(ServerPolicy(ServerSettings(**(fast | settings)), codec))
         return made[-1]
 
     yield make

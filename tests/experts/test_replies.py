@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coterie.datatypes.thinking import split_thinking
-from coterie.experts.replies import encode_reply, tail
+from coterie.experts.replies import encode_reply
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,6 @@ def test_encoding(codec):
     cut = encode_reply("né", codec, 2, "stop")
     assert (cut.tokens.tolist(), cut.finish_reason) == ([110], "length")
     assert len(encode_reply("abc", codec, 0).tokens) == 0
-    assert tail("abcdé", codec, 3) == "dé"
 
 
 def test_a_huge_reply_is_never_tokenised_whole(codec):
@@ -62,5 +61,4 @@ def test_a_huge_reply_is_never_tokenised_whole(codec):
             return super().truncate(text, limit, keep=keep)
 
     encode_reply("x" * 10**7, Watching(), 100)
-    tail("x" * 10**7, Watching(), 100)
     assert max(seen) == 51_200

@@ -41,52 +41,29 @@ class Clock:
         return self.now
 
 
-def allowed(breaker: CircuitBreaker) -> int:
-    ticket = breaker.allow()
-    assert ticket is not None
-    return ticket
-
-
 def test_breaker_walks_through_its_states():
     clock = Clock()
     breaker = CircuitBreaker(2, 10.0, clock)
     for _ in range(3):  # failures that are not in a row do not open it
-        breaker.failure(allowed(breaker))
-        breaker.success(allowed(breaker))
+        assert breaker.allow()
+        breaker.failure()
+        breaker.success()
     assert not breaker.is_open
-    breaker.failure(allowed(breaker))
-    breaker.failure(allowed(breaker))
+    breaker.failure()
+    breaker.failure()
     assert breaker.is_open
     clock.now = 9.9
-    assert breaker.allow() is None
+    assert not breaker.allow()
     clock.now = 10.0
-    probe = allowed(breaker)
-    assert breaker.allow() is None  # one probe at a time
-    breaker.abandon(probe)
-    breaker.failure(allowed(breaker))
+    assert breaker.allow()
+    assert not breaker.allow()  # one probe at a time
+    breaker.abandon()
+    assert breaker.allow()
+    breaker.failure()
     clock.now = 19.9
-    assert breaker.allow() is None
+    assert not breaker.allow()
     clock.now = 20.0
-    breaker.success(allowed(breaker))
-    assert breaker.opened == 2
-    breaker.failure(allowed(breaker))  # after closing, one failure alone does not open it again
+    assert breaker.allow()
+    breaker.success()
+    breaker.failure()  # after closing, one failure alone does not open it again
     assert not breaker.is_open
-
-
-@pytest.mark.parametrize("late", ["success", "failure", "abandon"])
-def test_requests_from_before_the_breaker_opened_change_nothing(late: str):
-    clock = Clock()
-    breaker = CircuitBreaker(2, 10.0, clock)
-    old = [allowed(breaker) for _ in range(4)]
-    breaker.failure(old[0])
-    breaker.failure(old[1])
-    clock.now = 5.0
-    getattr(breaker, late)(old[2])
-    assert breaker.is_open
-    clock.now = 10.0
-    probe = allowed(breaker)
-    getattr(breaker, late)(old[3])
-    assert breaker.allow() is None  # the probe is under way
-    breaker.success(probe)
-    assert not breaker.is_open
-    assert breaker.opened == 1

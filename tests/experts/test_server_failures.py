@@ -10,7 +10,6 @@ import pytest
 from coterie.datatypes import PolicyFailure, Sampling
 from coterie.experts import CachedPolicy, ExpertPool
 from coterie.experts.pool import last_words
-from coterie.experts.retries import CircuitBreaker
 
 LIMITS = Sampling(max_new_tokens=64)
 
@@ -96,14 +95,6 @@ async def test_recovers_after_a_death_and_an_error(server, policy, ask):
     assert expert.counters.failed_attempts == {"broken": 1, "http_500": 1}
     assert (expert.counters.answered, expert.counters.failed) == (1, 0)
     assert expert.counters.retries == 2
-
-
-async def test_retries_are_bounded(server, policy, ask):
-    server.script = [server.sends(b"no", status="503 Service Unavailable")]
-    await refused(policy(retries=4), ask, r"failed \(503\)")
-    assert len(server.requests) == 5
-    await refused(policy(retries=0), ask, r"failed \(503\)")
-    assert len(server.requests) == 6
 
 
 async def test_429_waits_as_long_as_it_is_told(server, policy, ask):
@@ -221,17 +212,6 @@ async def test_compressed_reply_is_not_unpacked(server, policy, ask):
     assert server.requests[0].headers["accept-encoding"] == "identity"
 
 
-async def test_endless_headers(server, policy, ask):
-    async def behave(exchange):
-        exchange.writer.write(b"HTTP/1.1 200 OK\r\n")
-        while True:
-            exchange.writer.write(b"x-filler: " + b"x" * 10_000 + b"\r\n")
-            await exchange.writer.drain()
-
-    server.script = [behave]
-    await refused(policy(retries=0), ask, "connection broke")
-
-
 async def test_connection_refused(server, policy, ask):
     unused = await asyncio.start_server(lambda r, w: None, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{unused.sockets[0].getsockname()[1]}"
@@ -242,30 +222,6 @@ async def test_connection_refused(server, policy, ask):
     assert expert.counters.failed_attempts == {"connect": 2}
     with pytest.raises(PolicyFailure, match="cannot be reached"):
         await expert.models()
-
-
-async def test_breaker_opens_and_closes(server, policy, ask):
-    error = server.sends(b"no", status="500 Oops")
-    server.script = [error, error, error, error, server.says()]
-    expert = policy(retries=0)
-    now = [0.0]
-    expert.breaker = CircuitBreaker(3, 10.0, lambda: now[0])
-    for _ in range(3):
-        await refused(expert, ask, "500")
-    assert expert.breaker.is_open
-    for _ in range(5):
-        await refused(expert, ask, "left alone")
-    assert len(server.requests) == 3  # nobody was bothered
-    now[0] = 10.0
-    await refused(expert, ask, "500")  # the probe fails and opens it anew
-    await refused(expert, ask, "left alone")
-    assert len(server.requests) == 4
-    now[0] = 20.0
-    await expert(ask(), LIMITS)
-    assert not expert.breaker.is_open
-    assert expert.breaker.opened == 2
-    assert expert.counters.failures == {"http_500": 4, "circuit_open": 6}
-    assert expert.counters.calls == 11
 
 
 async def test_an_open_breaker_ends_the_retries_of_a_call(server, policy, ask):

@@ -43,12 +43,7 @@ SERVERS = [
     ({"base_url": "http://h/v1/completions/"}, "before /completions, which is added"),
     ({"api_key_env": "sk-abc"}, "must name the environment variable that holds the key"),
     ({"api": "completions", "system_prompt": "x"}, "system_prompt"),
-    ({"strip_thinking": False, "keep_thinking_tokens": 5}, "keep_thinking_tokens"),
     ({"retries": -1}, "retries is -1; it must be at least 0"),
-    (
-        {"backoff_s": 2.0, "max_backoff_s": 1.0},
-        "max_backoff_s is 1.0; it must be at least backoff_s, 2",
-    ),
     ({"extra_body": "{"}, "JSON object"),
     ({"extra_body": "[1]"}, "JSON object"),
     ({"extra_body": '{"stream": true}'}, "'stream'"),

@@ -76,13 +76,6 @@ def test_format(text: str, calls: int, formatted: bool) -> None:
     assert is_well_formed(text, answered_calls=calls) is formatted
 
 
-def test_a_thought_that_the_template_opened() -> None:
-    assert is_well_formed("a </think>\nAnswer: 4", answered_calls=0, opened=True)
-    assert is_well_formed("<think> a </think>\nAnswer: 4", answered_calls=0, opened=True)
-    assert not is_well_formed("a\nAnswer: 4", answered_calls=0, opened=True)
-    assert final_answer("a\nAnswer: 4", opened=True) is None
-
-
 def test_final_answer() -> None:
     assert final_answer("<think> Answer: 3 </think>\nAnswer: 4 \n") == "4"
     assert final_answer("Answer: 3 Answer: 4") == "4"

@@ -19,6 +19,7 @@ _COREA, _EAPO = "--env corea-deferral", "--env eapo-consultation"
 _LARGE = f"{_EAPO} --agents.policy.model Qwen/Qwen2.5-7B-Instruct"
 IDLE = [
     ("--env.lambda-b 0.5", "--env.lambda-b 0.5 changes nothing with --env.k-hinted 0"),
+    ("--env.teacher-lift 0.1", "--env.teacher-lift 0.1 changes nothing with --env.k-hinted 0"),
     ("--env.delta 0.2", "--env.delta 0.2 changes nothing with --env.w-explore 0.0"),
     (
         "--env.w-explore 0.1 --env.cap 3",
@@ -45,6 +46,10 @@ IDLE = [
     (
         f"{_EAPO} --env.accept-rate 0.5",
         "--env.accept-rate 0.5 changes nothing with --env.schedule linear, only with const",
+    ),
+    (
+        f"{_EAPO} --env.consult always --env.at-once 2",
+        "--env.at-once 2 changes nothing with --env.consult always, only with free",
     ),
     (
         f"{_LARGE} --env.consult-penalty 0 --env.penalised accepted",

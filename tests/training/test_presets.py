@@ -320,8 +320,6 @@ def test_eapo_presets_equal_the_papers_settings(
     # of them fits the policy's context beside table 5's prompt and response.
     env, agents = run.env, run.agents
     assert (env.reply_tokens, env.reply_thinking_tokens) == (reply, reply)
-    # The template of a model that always thinks says so itself.
-    assert not env.opens_thinking
     assert 2048 + 20480 + 10 * 3 * (reply + 100) <= context
     assert (agents["policy"].model, agents["policy"].tuning) == (policy, "full")
     assert (agents["policy"].trained, agents["expert"].trained) == (True, False)

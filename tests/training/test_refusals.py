@@ -125,11 +125,7 @@ LEARNER_AND_ALGORITHM = [
 ENV = [
     ("--env.k-cold 0", "--env.k-cold is 0; it must be 1 to 4096"),
     ("--env.w-explore 1 inf", "--env.w-explore is (1.0, inf); it must be finite"),
-    ("--env.reread none --env.reread-hint own", "do nothing while reread is none"),
-    ("--env.reread none --env.reread-contrast", "do nothing while reread is none"),
     ("--env.reread-contrast", "say --algo.distillation.likeliest 0"),
-    ("--env.learn-hinted-after cold", "which k_hinted 0 leaves out; choose k_hinted 1"),
-    ("--env.teacher-lift 0.1", "which k_hinted 0 leaves out; choose k_hinted 1"),
 ]
 WARMUP = [
     ("--warmup.steps 1 --warmup.lr 0", "--warmup.lr is 0.0; it must be above 0"),

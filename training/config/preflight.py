@@ -202,7 +202,7 @@ def worked_solutions(
         UserError: a set without worked solutions.
     """
     # Solutions of judged problems and programs are not graded.
-    scorer, graders = build_scorer(replace(settings.scoring, programs=False, judge=""))
+    scorer = build_scorer(replace(settings.scoring, programs=False, judge=""))
     try:
         return prepare_warmup(
             settings.warmup,
@@ -214,7 +214,6 @@ def worked_solutions(
         )
     finally:
         scorer.close()
-        graders.close()
 
 
 def _people(agents: Mapping[str, AgentSettings]) -> Iterator[tuple[bool, str]]:

@@ -31,7 +31,7 @@ from coterie.envs.conversation import ConversationEnv
 from coterie.envs.env_spec import never_rereads
 from coterie.envs.problem_env import metadata_of
 from coterie.envs.prompts import lone_prompt
-from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Piece, Turn, piece_by_piece
+from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Piece, Turn
 from coterie.extras.papers.leap.settings import LeapSettings, Router
 from coterie.rewards.consultation import answer_f1, graded_part, has_answered
 
@@ -109,7 +109,7 @@ class Path:
         return [] if check is None else [check]
 
 
-class LeapEnv(ConversationEnv, guarded=False):
+class LeapEnv(ConversationEnv):
     """The text environment; ``coterie.make`` adds the token view."""
 
     title = "leap"
@@ -232,11 +232,3 @@ class LeapEnv(ConversationEnv, guarded=False):
             episode={"pauses": pauses},
             truncated=[agent for agent, verdict in verdicts.items() if verdict.answer is None],
         )
-
-    def retell(self, problem: Problem) -> str:
-        pieces: list[tuple[str, str]] = []
-        for asks, answers in self.turns():
-            pieces += ((f"to {agent}", ask.text) for agent, ask in asks.items())
-            if answers is not None:
-                pieces += ((agent, answers.get(agent, "")) for agent in asks)
-        return piece_by_piece(problem, pieces)

@@ -14,27 +14,23 @@ _LONGEST = 64
 _NUMBER = re.compile(r"(\d{1,9}(?:\.\d{0,30})?|\.\d{1,30})\s?(\\?%)?", re.ASCII)
 
 
-def stated(text: str, *, per_hundred: bool = False) -> list[tuple[int, float | None]]:
+def stated(text: str) -> list[tuple[int, float | None]]:
     r"""(offset, value) of every ``\confidence{...}`` in order; None where the value is not valid.
 
     >>> stated(r"\confidence{80%} \confidence{high}")
     [(0, 0.8), (17, None)]
     """
-    marks = arguments(text, _MARK)
-    return [(start, read(text[a:b], per_hundred=per_hundred)) for start, a, b in marks]
+    return [(start, read(text[a:b])) for start, a, b in arguments(text, _MARK)]
 
 
-def read(content: str, *, per_hundred: bool = False) -> float | None:
-    """The confidence that stands between the braces; None unless it lies in [0, 1].
-
-    ``per_hundred`` also reads numbers above 1 and up to 100 as percentages, for models that were
-    never told the range. Nothing is ever clipped.
-    """
+def read(content: str) -> float | None:
+    """The confidence that stands between the braces; None unless it lies in [0, 1]. Nothing is ever
+    clipped."""
     match = _NUMBER.fullmatch(content.strip(" $\t\n")) if len(content) <= _LONGEST else None
     if match is None:
         return None
     value = float(match[1])
-    if match[2] or (per_hundred and value > 1):
+    if match[2]:
         value /= 100
     return value if math.isfinite(value) and 0 <= value <= 1 else None
 
@@ -48,8 +44,8 @@ def without_confidences(text: str) -> str:
     return kept + text[position:]
 
 
-def parse_confidence(text: str, *, per_hundred: bool = False) -> float | None:
+def parse_confidence(text: str) -> float | None:
     """The last confidence that is stated after the thinking; None where there is none, or the last
     one is not valid."""
-    marks = stated(after_thinking(text), per_hundred=per_hundred)
+    marks = stated(after_thinking(text))
     return marks[-1][1] if marks else None

@@ -3,16 +3,10 @@
 import dataclasses
 from typing import Any
 
-import numpy as np
 import pytest
 
 from coterie.envs import settings_of
-from coterie.envs.core_teaching.cost import StepCost, describe_cost, step_cost
-from coterie.envs.core_teaching.scoring import texts_to_embed
-from coterie.envs.core_teaching.settings import weights_at
-from coterie.rewards.exploration import cross_model
-
-from .scripted import RESCUE, Played
+from coterie.envs.core_teaching.cost import describe_cost, step_cost
 
 # N = 3 models, K = 4, K' = 2, L = 100 tokens, L_c = 50, s_max = 7, and the three costs 2, 3 and 5.
 LARGE: dict[str, Any] = {
@@ -62,55 +56,6 @@ PAPER: dict[str, Any] = {
 def test_a_term_by_hand(term: str, large: float, paper: float) -> None:
     assert getattr(step_cost(**LARGE), term) == large
     assert getattr(step_cost(**PAPER), term) == paper
-
-
-# Term -> the quantities on which it depends.
-DEPENDS = {
-    "decode": {"roles", "cold", "hinted", "length", "token"},
-    "attend": {"roles", "hinted", "hint", "attention"},
-    "select": {"roles", "cold"},
-    "context": {"length"},
-    "embed": {"roles", "cold", "hinted", "embedding"},
-    "explore": {"roles", "cold", "hinted", "cap"},
-    "cross": {"roles", "cold", "hinted"},
-}
-
-
-def test_every_term_is_named_and_depends_on_its_quantities_alone() -> None:
-    assert set(DEPENDS) == {field.name for field in dataclasses.fields(StepCost)}
-    base = step_cost(**LARGE)
-    for term, quantities in DEPENDS.items():
-        changed = {
-            name
-            for name, value in LARGE.items()
-            if getattr(step_cost(**{**LARGE, name: value + 1}), term) != getattr(base, term)
-        }
-        assert changed == quantities, term
-
-
-def test_an_episode_does_what_the_model_counts(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two roles, K = 2, K' = 1: six traces are written and embedded, four may teach, and each is
-    compared with every trace of its partner in the same round: 2 * 2 * 2 + 2 * 1 * 1."""
-    cost = step_cost(2, 2, 1, length=1, hint=1, cap=10)
-    env = make(lambda_cm=(0.1,), w_explore=(0.2,))
-    first, second = Played(env, RESCUE).rounds
-    assert (len(first) + len(second), len(first)) == (cost.decode, cost.select) == (6, 4)
-
-    texts = [RESCUE[agent] for agent in (*first, *second)]
-    assert len(texts_to_embed(texts, env.settings, weights_at(env.settings, 1))) == cost.embed
-
-    compared: list[int] = []
-    original = np.ix_
-
-    def counted(ours: Any, theirs: Any) -> Any:
-        compared.append(len(ours) * len(theirs))
-        return original(ours, theirs)
-
-    monkeypatch.setattr("coterie.rewards.exploration.np.ix_", counted)
-    roles = [agent.rpartition("_")[0] for agent in (*first, *second)]
-    rounds = [0] * len(first) + [1] * len(second)
-    cross_model(np.ones((6, 6)), np.ones(6), roles, rounds, threshold=0.1, margin=0.15)
-    assert sum(compared) == cost.cross == 10
 
 
 def _lines(preset: str, **changed: Any) -> list[str]:

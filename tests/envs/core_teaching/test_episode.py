@@ -7,7 +7,7 @@ import pytest
 from coterie.datatypes import Problem, UserError
 from coterie.envs.prompts import strategy_prompt
 
-from .scripted import COLD, RESCUE, RIGHT, WRONG, Played
+from .scripted import COLD, HINTED, RESCUE, RIGHT, WRONG, Played
 
 
 def test_the_second_round_is_played_when_nobody_succeeded(make: Any) -> None:
@@ -76,12 +76,6 @@ def test_a_seeded_reset_seeds_the_action_spaces(make: Any, sums: Any) -> None:
     assert len(set(samples[0])) == len(samples[0])
 
 
-def test_a_finished_episode_takes_no_more_steps(make: Any) -> None:
-    env = make()
-    Played(env, RESCUE)
-    assert env.step(RESCUE) == ({}, {}, {}, {}, {})
-
-
 def test_prompts_that_ask_for_strategies(problem: Problem) -> None:
     cold = strategy_prompt(problem, "strategies")
     assert cold.endswith("Question: 7 + 8 - 3 =")
@@ -96,8 +90,9 @@ def test_a_transcript(make: Any, capsys: pytest.CaptureFixture[str]) -> None:
     env = make(render_mode="ansi")
     Played(env, RESCUE)
     text = env.render()
-    assert "gold answer: 2" in text
-    assert "right, hinted, rescued; reward +1.450 (exploitation +1.300, rescue +0.150)" in text
+    assert "\nalice_2: reward +1.450; exploitation +1.300, rescue +0.150; correct, hinted" in text
+    # What several agents are asked is shown once.
+    assert text.count(COLD) == text.count(HINTED) == 1
     Played(make(render_mode="human"), {**RESCUE})
     assert capsys.readouterr().out.strip() == text.strip()
 

@@ -31,7 +31,7 @@ OUTCOMES: dict[str, Any] = {
         "alice": [[1, 0], [0, 0], [0, 0], [1, 1]],
         "bob": [[0, 0], [1, 1], [0, 0], [1, 0]],
     },
-    # eligible, rescued, retried, recovered, helped, hurt, neutral
+    # eligible, rescued, controls, right controls, helped, hurt, neutral
     "hints": [
         [2, 1, 0, 0, 1, 0, 1],
         [1, 1, 1, 0, 1, 0, 0],
@@ -107,23 +107,13 @@ def _episode(problem: str, mode: str) -> Episode:
             reward_terms={},
             groups={},
             status=status,
-            info=dict.fromkeys(("correct", "hinted", "control", "leak"), False)
-            | {"round": "A"}
-            | info,
+            info={"correct": False} | info,
         )
 
-    if mode == "eval":
-        traces = (row("a_0", correct=True), row("a_1", status="failed: x"), row("b_0"))
-    else:
-        traces = (
-            row("a_0", correct=True),
-            row("b_0"),
-            row("b_1", correct=True, round="B", hinted=True, leak=True),
-            row("b_2", correct=True, round="B", control=True),
-            # A second try for which there was no hint.
-            row("b_3", round="B"),
-        )
-    return Episode(problem, 0, 0, mode, traces)
+    traces = (row("a_0", correct=True), row("a_1", status="failed: x"), row("b_0"))
+    counts = {"eligible": 1, "rescued": 1, "controls": 2, "controls_correct": 1, "helped": 1}
+    info = counts | {"hurt": 0, "neutral": 0, "hinted": 2, "leaked": 1}
+    return Episode(problem, 0, 0, mode, traces, info if mode == "probe" else {})
 
 
 def _examined(settings: CoreTeachingSettings) -> dict[str, Any]:
@@ -137,9 +127,8 @@ def test_outcomes_are_read_off_the_episodes() -> None:
     assert _examined(CORE) == {
         "problems": ["p"],
         "correct": {"a": [[1, None]], "b": [[0]]},
-        # b failed cold, a had succeeded, b was right with its hint, and once without it.
-        "hints": [[1, 1, 1, 1, 1, 0, 0]],
-        "leaked": [1.0],
+        "hints": [[1, 1, 2, 1, 1, 0, 0]],
+        "leaked": [0.5],
     }
 
 

@@ -46,16 +46,6 @@ def test_every_term_by_hand(make: Any) -> None:
         assert played.rewards[agent] == sum(info["reward_terms"].values())
 
 
-def test_distance_from_a_partner_that_was_right(make: Any) -> None:
-    answers = {**RESCUE, "alice_0": "9" + RIGHT}
-    played = Played(make(lambda_cm=(0.1,)), answers)
-    # alice_0 and bob_1 are right and differ in the first letter only: d = .6, of which .45 is paid.
-    # alice_1 is wrong and not paid, although it is as far; in round B bob's trace is wrong.
-    assert played.terms("cross_model") == pytest.approx(
-        {**dict.fromkeys(answers, 0.0), "alice_0": 0.1 * 0.45, "bob_1": 0.0}
-    )
-
-
 def test_partial_credit_and_its_options(make: Any, scorer: Any) -> None:
     capital = Problem(id="c", question="?", gold="new york city", kind="text")
     answers = {**RESCUE, "alice_0": trace("york"), "bob_1": trace("new york city")}

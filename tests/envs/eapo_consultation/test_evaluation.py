@@ -131,12 +131,6 @@ def test_the_table_has_every_figure_of_which_more_is_better_for_each_set() -> No
         assert labels[place : place + 3] == [title, f"{title}, a", f"{title}, b"]
 
 
-def test_coin_flips_vary_within_problems() -> None:
-    metrics = estimate(outcomes([[1, 0], [0, 1]], [[0, 0], [0, 0]], [[0, 0], [0, 0]]), 50, 0)
-    assert metrics["var_between/alone"].value == 0
-    assert metrics["var_within/alone"].value == pytest.approx(0.25)
-
-
 def test_a_scripted_play(scripted: Any) -> None:
     """The policy asks when it may, copies what it is told, and says 7 otherwise."""
     codec = BytesCodec()

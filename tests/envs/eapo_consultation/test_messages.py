@@ -81,7 +81,6 @@ def test_several_calls() -> None:
         ('{"expert_id": 1, "input_parameters": {"query": 7}}', "hold a query"),
         (f"[{call('a')[1:-1]}, {call('b')[1:-1]}]", "asked twice"),
         ("[" * 50_000, "not JSON"),
-        ("x" * 70_000, "more than"),
     ],
 )
 def test_everything_else_is_refused(text: str, complaint: str) -> None:
@@ -93,7 +92,7 @@ def test_everything_else_is_refused(text: str, complaint: str) -> None:
 @pytest.mark.parametrize("unit", ["\\", '"', '\\"', '"\\', ",", ", ", ",]", "[{", "\\u", '",'])
 def test_hostile_text_takes_no_time(unit: str) -> None:
     start = time.process_time()
-    assert isinstance(parse_calls((unit * 65_000)[:65_000], 3), str)
+    assert isinstance(parse_calls((unit * 1_000_000)[:1_000_000], 3), str)
     assert time.process_time() - start < 2
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from coterie import envs
-from coterie.datatypes import Sampling, UserError
+from coterie.datatypes import Sampling
 from coterie.envs.bytes_codec import BytesCodec
 from coterie.envs.eapo_consultation.outcome import paradigm
 from coterie.rewards.grading.scorer import AnswerScorer
@@ -58,8 +58,6 @@ def test_consultations_that_the_policy_did_not_choose_cost_nothing() -> None:
     played = Played([RIGHT], consult="always", consult_penalty=0.1)
     assert played.info["calls"] == 3
     assert played.rewards["policy_0"] == pytest.approx(1.0)
-    with pytest.raises(UserError, match="anneal_steps does nothing while every expert is asked"):
-        Played([RIGHT], consult="always", anneal_steps=10)
 
 
 def test_a_penalty_that_comes_later() -> None:

@@ -316,7 +316,7 @@ def test_no_request_is_answered_with_other_weights_than_were_asked_for(
 ) -> None:
     def age(session: Session, step: int) -> None:
         if step == 2:
-            session.run_async(session.team.refresh())
+            session.run_async(session.team.backend.refresh())
             actor = next(a for a in fake_cluster.made if a.name == "engine 1 of bob")
             actor.handle.models.loaded["bob"].handle.version = 0
 
@@ -336,7 +336,7 @@ def test_roles_of_different_places_learn_at_the_same_time(fake_cluster: Any) -> 
     learning = LearningSetup(get("gspo"), LearnerSettings(), temperature=1.0, total_steps=2)
     team = build_team(agents, learning=learning, backend=Pool(ClusterSettings("local")))
     both = threading.Barrier(2, timeout=20)
-    assert list(team.learn(lambda role, number: both.wait() + 1)) == ["alice", "bob"]
+    assert list(team.backend.learn(lambda role, number: both.wait() + 1)) == ["alice", "bob"]
     assert torch.get_num_threads() == 1
 
 

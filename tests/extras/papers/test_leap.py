@@ -144,18 +144,6 @@ def test_the_scorer_is_told_beforehand(problem: Problem) -> None:
     assert env.score_requests({"policy_0": "no"}).checks == ()
 
 
-def test_a_transcript(problem: Problem) -> None:
-    env = LeapEnv(LeapSettings(paths=2), scorer=AnswerScorer(), render_mode="ansi")
-    env.reset(seed=0, options={"problem": problem})
-    env.step({"policy_0": RIGHT, "policy_1": "<think> 8"})
-    assert env.render() == (
-        f"{problem.id}: gold answer 2\n\n== to policy_0 ==\nQuestion: 7 + 8 - 3 =\nSolve:\n\n"
-        "== to policy_1 ==\nQuestion: 7 + 8 - 3 =\nSolve:\n\n"
-        f"== policy_0 ==\n{RIGHT}\n\n== policy_1 ==\n<think> 8\n\n"
-        "== to policy_1 ==\n\n<summarize>\n"
-    )
-
-
 @pytest.mark.parametrize("view", ["text", "token", "padded"])
 def test_conformance(view: Any) -> None:
     def build() -> Any:

@@ -38,12 +38,11 @@ def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def checked(problems: Sequence[Problem], checker: str = "default") -> Finding:
     settings = ScoringSettings(checker=checker)
-    scorer, graders = build_scorer(settings)
+    scorer = build_scorer(settings)
     try:
         return check_checker(scorer, settings, problems)
     finally:
         scorer.close()
-        graders.close()
 
 
 @pytest.mark.parametrize(

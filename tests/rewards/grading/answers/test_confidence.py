@@ -39,13 +39,6 @@ def test_the_last_one_counts(text, value):
     assert parse_confidence(text) == value
 
 
-def test_percentages_without_their_sign_only_where_asked():
-    assert parse_confidence(r"\confidence{85}") is None
-    assert parse_confidence(r"\confidence{85}", per_hundred=True) == 0.85
-    assert parse_confidence(r"\confidence{101}", per_hundred=True) is None
-    assert parse_confidence(r"\confidence{1}", per_hundred=True) == 1.0
-
-
 def test_places():
     assert stated(r"a\confidence{1}b\confidence{x}") == [(1, 1.0), (16, None)]
 
