@@ -93,11 +93,18 @@ class Checker:
 
         Of several gold answers any is right.
         """
+        drafts_of = [
+            [
+                (one, self._draft(response, one))
+                for one in (replace(problem, gold=gold) for gold in problem.golds)
+            ]
+            for response, problem in requests
+        ]
         verdicts: dict[int, Verdict] = {}
         while waiting := [index for index in range(len(requests)) if index not in verdicts]:
             wanted: dict[Pair, None] = {}
             for index in waiting:
-                verdict = self._verdict(*requests[index], wanted)
+                verdict = self._verdict(drafts_of[index], wanted)
                 if verdict is not None:
                     verdicts[index] = verdict
             self._resolve(wanted)
@@ -108,31 +115,26 @@ class Checker:
         """End the worker processes; they start again when they are needed."""
         self.pool.close()
 
-    def _verdict(self, response: str, problem: Problem, wanted: dict[Pair, None]) -> Verdict | None:
+    def _verdict(
+        self, drafts: Sequence[tuple[Problem, Verdict | str]], wanted: dict[Pair, None]
+    ) -> Verdict | None:
         """The verdict of the first reading that is right, or else of the first one; None where
         algebra has to compare more pairs first, which are then ``wanted``."""
-        readings = [
-            reading
-            for gold in problem.golds
-            for reading in self._readings(response, replace(problem, gold=gold), wanted)
-        ]
+        readings: list[Verdict | None] = []
+        for problem, draft in drafts:
+            if isinstance(draft, Verdict):
+                readings.append(draft)
+                continue
+            # Every form of a value has to be right.
+            ways = [] if "=" in problem.gold else stated_forms(draft, problem.question)
+            readings += [
+                _all_right([self._compare(form, problem, wanted) for form in forms])
+                for forms in [[draft], *ways]
+            ]
         for reading in readings:
             if reading is None or reading.correct:
                 return reading
         return readings[0]
-
-    def _readings(
-        self, response: str, problem: Problem, wanted: dict[Pair, None]
-    ) -> list[Verdict | None]:
-        """A verdict for each way to read the answer, of which every form has to be right."""
-        answer = self._draft(response, problem)
-        if isinstance(answer, Verdict):
-            return [answer]
-        ways = [] if "=" in problem.gold else stated_forms(answer, problem.question)
-        return [
-            _all_right([self._compare(form, problem, wanted) for form in forms])
-            for forms in [[answer], *ways]
-        ]
 
     def _draft(self, response: str, problem: Problem) -> Verdict | str:
         """The verdict of the rules for words and strings, or the answer that has to be compared."""
