@@ -99,8 +99,6 @@ def plus_minus(values: Sequence[float | None]) -> str:
 def over_problems(ours: Rows, theirs: Rows, role: str) -> str:
     """Format the difference by seed, and its interval over the problems of these seeds."""
     seeds = sorted(ours.keys() & theirs.keys())
-    if not seeds:
-        return ""
     right = [np.concatenate([_per_problem(row[s], role) for s in seeds]) for row in (ours, theirs)]
     gap_Q = right[0] - right[1]
     over = mean_over_problems(gap_Q)

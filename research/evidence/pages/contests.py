@@ -115,13 +115,10 @@ def _equal_accuracy(after: Sequence[Row]) -> Iterator[str]:
     yield from picture("saved.png", "Saved at equal accuracy")
 
 
-def random_saving(systems: Row, loss: float) -> float | None:
+def random_saving(systems: Row, loss: float) -> float:
     """Return the share of the cost that random deferral saves, ``loss`` below the large model."""
     never, always, whole = (systems[name] for name in ("never", "always", "llm"))
-    gap = always["accuracy"] - never["accuracy"]
-    if gap <= 0:
-        return None
-    share = max(0.0, 1 - loss / gap)
+    share = 1 - loss / (always["accuracy"] - never["accuracy"])
     cost = never["cost"] + share * (always["cost"] - never["cost"])
     return 1 - cost / whole["cost"]
 

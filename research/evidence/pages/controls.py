@@ -106,7 +106,7 @@ def part_of_gain(rows: Rows, plain: Rows, expected: Rows, role: str) -> str:
 def rows_read(rows: Rows, role: str) -> str:
     """Format the share of the rows to be read again for which there was a hint."""
     wanted, shown = np.sum([row["read"][role] for row in rows.values()], axis=0)
-    return without_zero(float(shown / max(wanted, 1)), 2)
+    return without_zero(float(shown / wanted), 2)
 
 
 _BOTH = (
