@@ -283,7 +283,7 @@ def test_the_check_answers_with_as_many_numbers_as_are_asked_for(
             raise RuntimeError("reached")
 
     monkeypatch.setitem(globals(), "Broken", Broken)
-    with pytest.raises(UserError, match="RuntimeError: reached"):
+    with pytest.raises(RuntimeError, match="reached"):
         envs.check_env(envs.make(f"{HERE}:Broken", view="text"), varied=False)
 
 

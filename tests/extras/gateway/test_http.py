@@ -171,15 +171,22 @@ def test_a_fault_of_the_gateway_is_a_500_and_nobody_waits(send: Send) -> None:
     assert b"KeyError: 'a hole'" in got
 
 
-def test_too_many_connections_close_the_oldest_idle_one(
-    port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(params=["of a server", "of the open files"])
+def two_connections(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers that start from now on have two connections."""
+    if request.param == "of a server":
+        monkeypatch.setattr(http, "MOST_CONNECTIONS", 2)
+    else:
+        monkeypatch.setattr(http, "_allow_open_files", lambda: 8)
+
+
+@pytest.mark.usefixtures("two_connections")
+def test_too_many_connections_close_the_oldest_idle_one(port: int) -> None:
     def connect(path: str) -> socket.socket:
         connection = socket.create_connection(("127.0.0.1", port), timeout=5)
         connection.sendall(f"GET {path} HTTP/1.1\r\n\r\n".encode())
         return connection
 
-    monkeypatch.setattr(http, "MOST_CONNECTIONS", 2)
     with connect("/slow") as busy, connect("/a") as idle:
         assert idle.recv(1 << 16).startswith(b"HTTP/1.1 200 ")
         with connect("/b") as late:
