@@ -6,6 +6,7 @@ Which columns are question and answer is decided in :mod:`coterie.problems.colum
 
 import csv
 import io
+import itertools
 import json
 import re
 from collections import Counter
@@ -295,10 +296,12 @@ def read_problems(
     values: dict[str, None] = {}
     beside = Met()
     kept: Iterable[_Row] = _kept(name, rows, columns, values)
-    if form is None and (kept := list(kept)):
-        form = choose_format(name, kept[0][2], columns)
+    if form is None and (first := next(iter(kept), None)):
+        form = choose_format(name, first[2], columns)
+        kept = itertools.chain([first], kept)
         if form.settle is not None:
             # Only all rows together decide what an answer means.
+            kept = list(kept)
             form = form.settle([columns.kept(row) for _, _, row in kept])
     problems: list[Problem] = []
     seen: set[str] = set()

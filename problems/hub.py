@@ -178,10 +178,10 @@ def split_of(hub_set: HubSet, name: str, purpose: Purpose, split: str | None = N
 def _rows(
     hub_set: HubSet, name: str, split: str, form: Format | None, columns: Columns
 ) -> Iterator[tuple[str, dict[str, Any]]]:
+    declared = form is not None
     for config in hub_set.configs:
         table = _load(hub_set, name, config, split)
         names = label_names(table.features.to_dict())
-        declared = form is not None
         first: Mapping[str, Any] = {}
         if form is None and len(table):
             form = choose_format(name, with_labels(table[0], names), columns)
