@@ -141,7 +141,7 @@ def _with_model_flags(
     given = flags_in(args)
     changed: dict[str, AgentSettings] = {}
     for role, agent in agents.items():
-        at = f"--agents.{role}."
+        at = flag_of(f"--agents.{role}.")
         values: dict[str, Any] = {
             name: value
             for name in ("model", "tuning", "revision")

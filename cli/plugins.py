@@ -139,8 +139,10 @@ def _registered(path: tuple[str, ...]) -> Any:
     try:
         return entry_points()
     except Exception:
-        # The library returns nothing at all if the file of any package is bad.
-        return EntryPoints(entry for each in distributions() for entry in _readable(each))
+        # The library returns nothing at all if the file of any package is bad. A package may be
+        # on the path twice.
+        entries = (entry for each in distributions() for entry in _readable(each))
+        return EntryPoints(dict.fromkeys(entries))
 
 
 def _readable(distribution: Distribution) -> EntryPoints:

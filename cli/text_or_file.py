@@ -19,7 +19,8 @@ def text_or_file(word: str, folder: Path = Path()) -> str:
         folder: what a relative FILE is relative to.
 
     Raises:
-        UserError: the file cannot be read or holds no text.
+        UserError: the file cannot be read or holds no text; or its text begins with ``@`` itself,
+            and would name a file where a printed configuration is read again.
     """
     if not word.startswith(MARK):
         return word.strip()
@@ -34,6 +35,8 @@ def text_or_file(word: str, folder: Path = Path()) -> str:
         raise UserError(f"the file {name!r} is not UTF-8 text; {way_out}") from None
     if not text:
         raise UserError(f"the file {name!r} holds no text; {way_out}")
+    if text.startswith(MARK):
+        raise UserError(f"the text in {name!r} begins with {MARK}; begin it with another character")
     return text
 
 

@@ -92,6 +92,7 @@ def test_a_file_of_settings_names_files_beside_itself(
         (None, "cannot be read (No such file or directory); write @FILE"),
         (b" \n", "holds no text"),
         (b"\xff\xfe\x00", "is not UTF-8 text"),
+        (b"@home", "begins with @"),
     ],
 )
 def test_a_file_without_a_text_is_refused(
@@ -107,4 +108,6 @@ def test_a_file_without_a_text_is_refused(
     assert why in sentence
     config = tmp_path / "run.toml"
     config.write_text(f'[agents.alice]\nsystem = "@{file}"\n', encoding="utf-8")
-    assert "agents.alice.system: the file" in refused(train.main, "--config", config)
+    assert f"agents.alice.system: the {'text' if 'begins' in why else 'file'}" in refused(
+        train.main, "--config", config
+    )

@@ -96,11 +96,14 @@ def test_a_frozen_model_of_any_size_leaves_the_defaults_of_a_small_learner(tmp_p
     assert parse([*flags, large]).run.steps == EVERYWHERE["run.steps"]
 
 
-def test_one_larger_model_is_enough(real: str) -> None:
-    run = parse(["--agents.bob.model", real])
+@pytest.mark.parametrize("role", ["bob", "player_1"])
+def test_one_larger_model_is_enough(role: str, real: str) -> None:
+    run = parse(["--roles", "alice", role, f"--agents.{role}.model", real])
     assert run.agents["alice"].model == "tiny:alice"
     assert run.env.prompt_style == "answer"
-    frozen = parse(["--agents.bob.model", real, "--train-role", "alice"])
+    frozen = parse(
+        ["--roles", "alice", role, f"--agents.{role}.model", real, "--train-role", "alice"]
+    )
     assert frozen.env.prompt_style == "answer"
 
 

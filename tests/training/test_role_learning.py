@@ -340,6 +340,8 @@ def test_the_length_follows_the_reduction(flags: tuple[str, ...], length: int) -
         (("--agents.bob.algo.reduction=constant-length", "--agents.bob.algo.length", "5"), 5),
         (("--algo", "dr-grpo", "--agents.bob.algo.reduction", "token-mean"), 0),
         (("--agents.bob.algo", "dr-grpo", "--agents.bob.algo.reduction", "token-mean"), 0),
+        (("--algo", "dr-grpo", "--algo.length", "5",
+          "--agents.bob.algo.reduction", "token-mean"), 0),
         # The team's length holds for a role with the team's reduction.
         (("--algo", "dr-grpo", "--algo.length", "5",
           "--agents.bob.algo.reduction", "constant-length"), 5),

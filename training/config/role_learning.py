@@ -9,6 +9,7 @@ from typing import Any
 from coterie import algorithms
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import Algorithm, LearnerSettings
+from coterie.cli.arguments import flag_of, value_of
 from coterie.cli.flags import parse_flags
 from coterie.cli.help_text import ALL
 from coterie.datatypes import UserError
@@ -91,7 +92,11 @@ def _with_learning(
     algo = settings.algo
     if name:
         algo = defaults(dataclasses.replace(settings.choice, algo=name)).algo
-    algo = override(algo, values.get("algo") or {}, at=f"agents.{role}.algo.")
+    given = values.get("algo") or {}
+    named = value_of(flag_of(f"--agents.{role}.algo.reduction"), words) or given.get("reduction")
+    if named not in (None, algo.reduction):
+        algo = dataclasses.replace(algo, length=0)  # the team's is of another reduction
+    algo = override(algo, given, at=f"agents.{role}.algo.")
     learner = override(
         dataclasses.replace(settings.learner, lr=rate),
         values.get("learner") or {},

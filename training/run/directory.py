@@ -53,7 +53,7 @@ LOGS = ("episodes.jsonl", METRICS, EVALUATIONS, WARMUP)
 _SPARE_BYTES = 64 * 2**20
 # Files that a run leaves if it is killed before it has written its settings.
 _BEFORE_CONFIG = (".lock", ".config.json.part")
-_WORK = (*LOGS, "evaluation", "checkpoints")
+_WORK = (*LOGS, "evaluation/*", "checkpoints/*")
 
 
 class RunDirectory:
@@ -125,7 +125,7 @@ class RunDirectory:
 
     def discard_unbegun(self) -> None:
         """:meth:`discard` a new run that has not done any work yet."""
-        if self._is_new and not any((self.path / name).exists() for name in _WORK):
+        if self._is_new and not any(any(self.path.glob(name)) for name in _WORK):
             self.discard()
 
     def close(self) -> None:
