@@ -186,5 +186,5 @@ def check_ends(env: Any, *ends: Any) -> None:
 
 
 def title_of(env: Any) -> str:
-    """Return the name of an environment's class, for messages."""
-    return type(env.unwrapped).__name__
+    """Return the name of an environment or else of its class, for messages."""
+    return getattr(env.unwrapped, "title", "") or type(env.unwrapped).__name__

@@ -200,7 +200,13 @@ def _find(name: str) -> tuple[EnvSpec, str]:
         _check_settings(target.settings, "EnvSpec.settings", title)
         if isinstance(target.roles, str):
             raise UserError(f'{title}: EnvSpec.roles is a text; write ("{target.roles}",).')
-        values = vars(target) | {"roles": tuple(target.roles)}
+        # What a run's settings may be is tested where they are set.
+        values = {
+            field: dict.fromkeys(value) if isinstance(value, Mapping) else value
+            for field, value in vars(target).items()
+        }
+        if isinstance(target.roles, list):
+            values["roles"] = tuple(target.roles)
         check_fields(EnvSpec, values, at=f"{title}: EnvSpec.")
         return target, title
     if not callable(target):

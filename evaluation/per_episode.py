@@ -1,6 +1,7 @@
 """An evaluation made of one function that measures a held-out episode."""
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -86,7 +87,8 @@ def _measured(measure: Measure, episode: Episode) -> dict[str, Any]:
 def _number(name: str, value: Any) -> float | None:
     if value is None:
         return None
-    if not isinstance(value, bool | int | float | np.number | np.bool_) or math.isinf(value):
+    is_number = isinstance(value, bool | int | float | np.number | np.bool_)
+    if not is_number or abs(value) > sys.float_info.max:
         raise UserError(
             f"the evaluation measured {name!r} as {value!r:.80}; it must be a finite number, or "
             "None where there is none"

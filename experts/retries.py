@@ -76,7 +76,9 @@ class CircuitBreaker:
         self._consecutive, self._open_until, self._probing = 0, None, False
 
     def failure(self) -> None:
-        """Record a failure."""
+        """Record a failure. One that was sent before the breaker opened says nothing new."""
+        if self.is_open and not self._probing:
+            return
         self._consecutive += 1
         if self._probing or self._consecutive >= self._limit:
             self._open_until, self._probing = self._clock() + self._cooldown_s, False

@@ -69,6 +69,8 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}") from None
     text = _decode(path, content)
+    if not text.strip():
+        raise UserError(f"{path} holds no problems; it needs at least one")
     if path.suffix.lower() in TABLES:
         yield from _table_rows(path, text)
     elif path.suffix.lower() in LINES or _is_lines(text):
@@ -219,7 +221,11 @@ def _parse(path: Path, place: str | None, text: str) -> Any:
         raise UserError(
             f"{path} {where}: not valid JSON ({error.msg} at column {error.colno})"
         ) from None
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        raise UserError(
+            f"{path} {place or ''}: JSON nested too deeply".replace(" :", ":")
+        ) from None
+    except ValueError as error:
         raise UserError(f"{path} {place or ''}: {error}".replace(" :", ":")) from None
 
 

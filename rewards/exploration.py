@@ -3,10 +3,12 @@
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+
+from coterie.datatypes import UserError
 
 # B traces of one question (or any texts), D dimensions of the embedding, C classes of operations
 
@@ -61,16 +63,32 @@ _TAG = re.compile(r"</?[A-Za-z_][\w.-]*(?:\s[^<>]*)?>")
 
 
 def hybrid_distance(
-    embeddings_BD: npt.ArrayLike, signatures_BC: npt.ArrayLike
+    embeddings_BD: npt.ArrayLike | None,
+    signatures_BC: npt.ArrayLike,
+    *,
+    semantic: float = 0.6,
+    structural: float = 0.4,
 ) -> npt.NDArray[np.float64]:
-    """(B, B) ``0.6 (1 - cos) + 0.4 (1 - Jaccard)`` (CoRe, arXiv:2601.21600, eq. 12).
+    """(B, B) ``semantic (1 - cos) + structural (1 - Jaccard)`` (CoRe, arXiv:2601.21600, eq. 12).
 
-    Symmetric, zero on the diagonal, within [0, 1.6] because a cosine can be negative. Rows need not
-    be unit vectors; where both rows are zero vectors (or both signatures empty) that part is 0,
-    where exactly one is, it is 1.
+    Symmetric, zero on the diagonal, within [0, 2 semantic + structural] because a cosine can be
+    negative: [0, 1.6] under the defaults. Rows need not be unit vectors; where both rows
+    are zero vectors (or both signatures empty) that part is 0, where exactly one is, it is 1.
+
+    ``embeddings_BD`` may be None only where ``semantic`` is 0.
     """
-    distance_BB = 0.4 * _jaccard_distance(np.asarray(signatures_BC, dtype=bool))
-    distance_BB += 0.6 * _cosine_distance(np.asarray(embeddings_BD, dtype=np.float64))
+    signatures_BC = np.asarray(signatures_BC, dtype=bool)
+    distance_BB = structural * _jaccard_distance(signatures_BC)
+    if semantic:
+        if embeddings_BD is None:
+            raise UserError(
+                f"A distance with semantic weight {semantic} needs embeddings: choose an encoder "
+                "or set the semantic weight to 0."
+            )
+        embeddings_BD = np.asarray(embeddings_BD, dtype=np.float64)
+        if len(embeddings_BD) != len(signatures_BC):
+            raise ValueError(f"{len(embeddings_BD)} embeddings, {len(signatures_BC)} signatures")
+        distance_BB += semantic * _cosine_distance(embeddings_BD)
     distance_BB = np.round((distance_BB + distance_BB.T) / 2, _DECIMALS)
     np.fill_diagonal(distance_BB, 0.0)
     return distance_BB
@@ -136,6 +154,8 @@ def greedy_set(
     """
     distance_BB = np.asarray(distance_BB, dtype=np.float64)
     score_B = np.asarray(score_B, dtype=np.float64)
+    if cap < 1:
+        raise UserError(f"The exploration cap is {cap}: it must be at least 1.")
     if not len(score_B):
         return [], "exhausted"
     chosen = [int(np.argmax(score_B))]
@@ -181,7 +201,13 @@ def exploration(
         pool_B: the pool of each trace, one pool if None; a single trace in its pool earns 0.
         eligible_B: whether each trace may earn the reward; all traces if None. Distances count
             the other traces as well.
+
+    Raises:
+        UserError: the mode is unknown, or the cap below 1.
     """
+    if mode not in get_args(ExplorationMode):
+        known = ", ".join(get_args(ExplorationMode))
+        raise UserError(f"Unknown exploration mode {mode!r}; choose one of {known}.")
     distance_BB = np.asarray(distance_BB, dtype=np.float64)
     score_B = np.asarray(score_B, dtype=np.float64)
     pool_B = np.zeros(len(score_B)) if pool_B is None else np.asarray(pool_B)

@@ -35,7 +35,11 @@ def partial_credit(
     if kind not in ("text", "judged") and not numeric_overlap:
         number = _number(gold)
         if number is not None:
-            return float(_number(answer) == number)
+            own = _number(answer)
+            if own is None or own[0] != number[0]:
+                return 0.0
+            units = {own[1], number[1]} - {""}
+            return float(len(units) < 2)
     return multiset_f1(_TOKEN.findall(answer), _TOKEN.findall(gold))
 
 

@@ -32,6 +32,8 @@ def rescue_candidates(
     correct_B = np.asarray(correct_B, dtype=bool)
     hinted_B = np.asarray(hinted_B, dtype=bool)
     role_B, round_B = np.asarray(role_B), np.asarray(round_B)
+    if not np.isin(round_B, (COLD, HINT)).all():
+        raise ValueError(f"rounds are {COLD} (cold) and {HINT} (hint), not {set(round_B.tolist())}")
     cold_B = round_B == COLD
     cold_roles = set(role_B[cold_B].tolist())
     solved = set(role_B[cold_B & correct_B].tolist())

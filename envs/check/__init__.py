@@ -115,7 +115,7 @@ def check_env(
             game(seed, answers)
         except (AssertionError, UserError) as error:
             raise AssertionError(f"with {name} as actions: {error}") from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise AssertionError(
                 f"{name} as actions raised {type(error).__name__}: {error}; a bad action has its "
                 "consequence in the environment, never an exception"

@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         verdict = f"{chosen.name} breaks the contract: " if broken else ""
         print(f"coterie check: {verdict}{error}", file=sys.stderr)
         return 1 if broken else 2
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         line = _author_line(error)
         if not line:
             # A bug in the check itself: the traceback says more than a sentence.

@@ -229,7 +229,9 @@ def _headline(run: RunData, roles: list[str]) -> list[tuple[str, str]]:
 
 def _places(run: RunData) -> list[list[str]]:
     """The processes of a cluster: a heading, and a row for each process."""
-    rows = (run.summary or {}).get("places") or []
+    rows = (run.summary or {}).get("places")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        return []
     return [[str(cell) for cell in row] for row in (*rows[:1], *map(dict.values, rows))]
 
 

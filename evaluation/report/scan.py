@@ -75,7 +75,10 @@ def _episode(line: bytes) -> dict[str, Any] | None:
         return None
     if not isinstance(record, dict) or not isinstance(record.get("step"), int):
         return None
-    return record if isinstance(record.get("trajectories"), list) else None
+    rows = record.get("trajectories")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        return None
+    return record if all({"status", "info"} <= row.keys() for row in rows) else None
 
 
 T = TypeVar("T")

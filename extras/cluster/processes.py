@@ -24,6 +24,8 @@ from coterie.extras.cluster.resources import needed, too_small
 from coterie.extras.cluster.worker import Worker
 
 _ENDS_S = 5.0
+# Bytes of a process that has imported torch, at least.
+_OF_A_PROCESS = 200 << 20
 """Seconds that a process takes to end after its connection has."""
 
 
@@ -46,13 +48,20 @@ class Machine:
         """Assign GPUs to the processes that need them.
 
         Raises:
-            UserError: the machine has too few GPUs or cores.
+            UserError: the machine has too few GPUs or cores, or too little memory.
         """
         import torch
 
         total = {"CPU": float(os.cpu_count() or 1), "GPU": float(torch.cuda.device_count())}
         if any(needed(needs, kind) > amount for kind, amount in total.items()):
             raise too_small("this machine", needs, total, total)
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if len(needs) * _OF_A_PROCESS > memory:
+            raise UserError(
+                f"{len(needs)} processes need at least "
+                f"{len(needs) * _OF_A_PROCESS / 2**30:.0f} GiB of memory, and this machine has "
+                f"{memory / 2**30:.0f}; ask for fewer"
+            )
         free = iter(range(torch.cuda.device_count()))
         self._gpus = [
             [next(free) for _ in range(int(need.get("GPU", 0)))] for need in needs.values()

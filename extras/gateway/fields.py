@@ -8,6 +8,8 @@ from typing import Any
 
 from coterie.extras.gateway.messages import Refused, Speaker, Tool, ToolCall, canonical_json
 
+MOST_ENTRIES = 4096
+"""Messages or tools of a request."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _CONVERSATIONS = ("messages", "input")
 """The field with the conversation, which every wire reads itself."""
@@ -99,6 +101,8 @@ def objects(value: Any, name: str) -> list[dict[str, Any]]:
     """A list of JSON objects."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise Refused(400, f"{name} must be a list of objects")
+    if len(value) > MOST_ENTRIES:
+        raise Refused(400, f"{name} has more than {MOST_ENTRIES} entries")
     return value
 
 

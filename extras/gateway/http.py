@@ -157,6 +157,9 @@ class _Connection(asyncio.Protocol):
             self._refuse(400, f"this is no HTTP: {error}")
         if not self._headers_complete and self._received > MOST_HEADERS:
             self._refuse(431, f"a request's headers must be at most {MOST_HEADERS:,} bytes")
+        elif self._received > MOST_HEADERS + MOST_BODY:
+            # Trailers and extensions of chunks count, too.
+            self._refuse(413, f"a request's body must be at most {MOST_BODY:,} bytes")
 
     def abort(self) -> None:
         """Drop the client."""
@@ -256,8 +259,11 @@ class _Connection(asyncio.Protocol):
         elif chunked:
             headers["transfer-encoding"] = "chunked"
         else:
-            self._input_ended = True  # the end of the connection is the end of the stream
-        if self._input_ended and not self._queue:
+            # The end of the connection is the end of the stream.
+            self._input_ended = True
+            self._queue.clear()
+        last = request is None or self._refusal is None
+        if self._input_ended and not self._queue and last:
             headers["connection"] = "close"
         phrase = HTTPStatus(reply.status).phrase
         lines = [f"HTTP/1.1 {reply.status} {phrase}", *(f"{k}: {v}" for k, v in headers.items())]

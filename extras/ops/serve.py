@@ -227,10 +227,11 @@ def _check_free(host: str, port: int) -> None:
             # A port whose last connections are in TIME_WAIT counts as free.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
-    except OSError as error:
+    except (OSError, TypeError, ValueError) as error:
         # Other causes than a used port: a machine without IPv6, or an invalid host name.
         raise UserError(
-            f"cannot listen on {host}:{port} ({error.strerror}); choose another --port or --host"
+            f"cannot listen on {host[:80]}:{port} ({getattr(error, 'strerror', None) or error}); "
+            "choose another --port or --host"
         ) from None
 
 

@@ -103,3 +103,8 @@ def test_rescue_needs_all_five_conditions(wrong):
 def test_no_rescue_for_a_role_that_never_tried_cold():
     role, round_ = ["b", "a"], [COLD, HINT]
     assert not rescues([True, True], [False, True], role, round_).any()
+
+
+def test_rounds_are_named_by_their_constants():
+    with pytest.raises(ValueError, match="rounds are 0"):
+        rescues([True], [True], ["a"], ["B"])

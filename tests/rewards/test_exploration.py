@@ -5,10 +5,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coterie.datatypes import UserError
 from coterie.rewards.exploitation import trace_accuracy
 from coterie.rewards.exploration import cross_model, exploration, greedy_set, strategy_ratio
-from tests.rewards.test_core_group import DISTANCE
 
+DISTANCE = np.array(
+    [
+        [0.00, 0.05, 0.40, 0.50, 0.30, 0.20],
+        [0.05, 0.00, 0.38, 0.47, 0.28, 0.18],
+        [0.40, 0.38, 0.00, 0.10, 0.45, 0.35],
+        [0.50, 0.47, 0.10, 0.00, 0.55, 0.42],
+        [0.30, 0.28, 0.45, 0.55, 0.00, 0.25],
+        [0.20, 0.18, 0.35, 0.42, 0.25, 0.00],
+    ]
+)
 SCORE = np.array([1.3, 1.3, 0.2, 0, 1.3, 0.1])
 
 
@@ -65,6 +75,13 @@ def test_strategy_ratio():
     # From strategy 0: 2 at .40 enters, 1 at .05 does not.
     assert strategy_ratio(DISTANCE[:3, :3], margin=0.15, cap=10) == pytest.approx(2 / 3, abs=1e-15)
     assert strategy_ratio(DISTANCE[:1, :1], margin=0.15, cap=10) == 0.0
+
+
+def test_mistakes_are_refused():
+    with pytest.raises(UserError, match="leave-one-out"):
+        pay(mode="loo")
+    with pytest.raises(UserError, match="at least 1"):
+        greedy_set(DISTANCE, SCORE, margin=0.15, cap=0)
 
 
 def test_no_traces():
@@ -135,6 +152,11 @@ def test_quality_at_the_threshold_counts():
     distance = [[0, 0.5], [0.5, 0]]
     paid = cross_model(distance, [0.1, 0.0], ["a", "b"], [0, 0], threshold=0.1, margin=0.1)
     np.testing.assert_allclose(paid, [0, 0.4], rtol=0, atol=1e-12)
+
+
+def test_unknown_mode_of_trace_accuracy():
+    with pytest.raises(UserError, match="v1 or v2"):
+        trace_accuracy([1], [0], "v3")
 
 
 @settings(max_examples=60, deadline=None)

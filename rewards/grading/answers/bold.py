@@ -146,11 +146,15 @@ def bold_at_end(response: str, question: str = "") -> str | None:
     aside = _ASIDE.search(line) if question else None
     if aside and _DOUBT.search(aside[0]):
         return None
-    ending = _bold_ending(_PLACE.sub("", _ASIDE.sub("", line)) if question else line)
+    end = _PLACE.sub("", _ASIDE.sub("", line)) if question else line
+    ending = _bold_ending(end)
     if ending is None:
         return None
     before, inside = ending
-    leads = not before or before.endswith((":", "=")) or _leads_to_name(before, question)
+    # What follows a name may be another name, unless the clause before it asks where it lies.
+    leads = end == line and (
+        not before or before.endswith((":", "=")) or _leads_to_name(before, question)
+    )
     return inside if leads or leads_to_words(_CLAUSE.split(before)[-1], question) else None
 
 

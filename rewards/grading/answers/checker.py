@@ -60,6 +60,7 @@ MAX_PAIRS = 1024
 REMEMBERED = 1 << 16
 """Size of the cache of comparisons by algebra."""
 
+_LARGE = re.compile(r"hundred|thousand", re.IGNORECASE)
 UNGRADED = {
     "code": "programs that models write are run only where --scoring.programs allows it",
     "judged": "a model has to grade its answers; name one with --scoring.judge, such as "
@@ -184,8 +185,9 @@ class Checker:
 
     def _compare(self, answer: str, problem: Problem, wanted: dict[Pair, None]) -> Verdict | None:
         """Compare both sides part by part; None where algebra has not decided on a pair."""
+        bare = without_letter(answer).strip(" *")
         # Before lists are split: "one hundred and twenty" is none.
-        written = in_digits(without_letter(answer).strip(" *"))
+        written = in_digits(bare, words=_LARGE.search(bare) is not None)
         if problem.kind == "number":
             written = one_number(written)
         written = without_scope(written, problem.gold)

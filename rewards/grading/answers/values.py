@@ -63,7 +63,7 @@ _NUMBER_WORDS = re.compile(
     # "one hundred and twenty", "twelve thousand four hundred", "the twenty-third", "fifth"
     rf"(?:the )?(?P<words>(?:{_HUNDREDS}|{_BELOW_100}|a)[-\s]thousand"
     rf"(?:,?[-\s](?:and[-\s])?(?:{_HUNDREDS}|{_BELOW_100}))?"
-    rf"|{_HUNDREDS}|{_BELOW_100}|(?:{'|'.join(ORDINALS)})(?=\Z))(?=\s|\Z)",
+    rf"|{_HUNDREDS}|{_BELOW_100}|(?:{'|'.join(ORDINALS)})(?=\Z))(?=[\s.,]|\Z)",
     re.IGNORECASE,
 )
 _ERA = re.compile(

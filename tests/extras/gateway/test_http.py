@@ -152,6 +152,12 @@ def test_replies(send: Send, pieces: tuple[bytes, ...], expected: bytes) -> None
             413,
             b"at most 100",
         ),
+        # A trailer that never ends.
+        (
+            b"POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\nx: " + b"x" * 500,
+            413,
+            b"at most 100",
+        ),
     ],
 )
 def test_refusals_close_the_connection(

@@ -32,6 +32,7 @@ On which continent is Lake Titicaca? => South America
 - It does not lie on the continent of **South America**. | It lies to the east of **South America**.
 - The Nile lies on the continent of **South America**.
 - Answer: It was discovered before **South America**. | Answer: It is not in **South America**.
+- **South America**, Africa | The continent: **South America**, Africa
 - It probably lies on the continent of **South America**. | It lies on the continent of **Africa**.
 - It lies on the continent of **South America**, they say. I doubt it.
 Who painted the picture "The Night Watch"? => Rembrandt

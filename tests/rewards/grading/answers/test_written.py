@@ -9,8 +9,13 @@ from tests.rewards.grading.answers.tables import cases
 WRITTEN = r"""
 Which term is it? => 23
 + 23rd | 23^{rd} | 23^{\text{rd}} | 23^\text{rd} | 23\text{rd} | the 23rd | twenty-three
-+ twenty-third | the twenty third | Twenty three
++ twenty-third | the twenty third | Twenty three | twenty three.
 - 23th | 22nd | 23rd or 24th | twenty | twenty-three thousand | twenty-two
+list: Which terms are they? => 21, 30
++ twenty one, thirty | 30, 21
+- twenty two, thirty
+list: Which terms are they? => 21, 120
++ one hundred and twenty, twenty one.
 Which term is it? => 11^{\text{th}}
 + 11 | 11th | the 11th | eleven | eleventh
 - 12 | 11st
