@@ -1,7 +1,6 @@
 """An evaluation made of one function that measures a held-out episode."""
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -87,13 +86,17 @@ def _measured(measure: Measure, episode: Episode) -> dict[str, Any]:
 def _number(name: str, value: Any) -> float | None:
     if value is None:
         return None
-    is_number = isinstance(value, bool | int | float | np.number | np.bool_)
-    if not is_number or abs(value) > sys.float_info.max:
+    try:
+        is_number = isinstance(value, bool | int | float | np.number | np.bool_)
+        number = float(value) if is_number else math.inf
+    except OverflowError:  # an integer beyond all floats
+        number = math.inf
+    if math.isinf(number):
         raise UserError(
             f"the evaluation measured {name!r} as {value!r:.80}; it must be a finite number, or "
             "None where there is none"
         )
-    return None if math.isnan(value) else float(value)
+    return None if math.isnan(number) else number
 
 
 def measure(episode: Episode) -> dict[str, float | None]:

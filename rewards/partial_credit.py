@@ -36,10 +36,7 @@ def partial_credit(
         number = _number(gold)
         if number is not None:
             own = _number(answer)
-            if own is None or own[0] != number[0]:
-                return 0.0
-            units = {own[1], number[1]} - {""}
-            return float(len(units) < 2)
+            return float(own is not None and own[0] == number[0] and own[1] in ("", number[1]))
     return multiset_f1(_TOKEN.findall(answer), _TOKEN.findall(gold))
 
 
