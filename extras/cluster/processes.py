@@ -24,7 +24,7 @@ from coterie.extras.cluster.resources import needed, too_small
 from coterie.extras.cluster.worker import Worker
 
 _ENDS_S = 5.0
-# Bytes of a process that has imported torch, at least.
+# Least memory of a process that has imported torch, in bytes.
 _OF_A_PROCESS = 200 << 20
 """Seconds that a process takes to end after its connection has."""
 
@@ -60,7 +60,8 @@ class Machine:
             raise UserError(
                 f"{len(needs)} processes need at least "
                 f"{len(needs) * _OF_A_PROCESS / 2**30:.0f} GiB of memory, and this machine has "
-                f"{memory / 2**30:.0f}; ask for fewer"
+                f"{memory / 2**30:.0f}; lower --agents.ROLE.learner-devices or "
+                "--agents.ROLE.engine-replicas"
             )
         free = iter(range(torch.cuda.device_count()))
         self._gpus = [

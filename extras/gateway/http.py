@@ -18,8 +18,8 @@ except ImportError:  # not on this system
     resource = None
 
 MOST_CONNECTIONS = 2048
-"""Open connections, or a quarter of the open files if that is less; one more closes the oldest that
-is idle."""
+"""Most open connections, or a quarter of the limit of open files, if that is less. One more closes
+the oldest idle one."""
 MOST_BODY = 8 << 20
 """Bytes in the body of a request."""
 MOST_HEADERS = 32 << 10
@@ -70,13 +70,13 @@ class Server:
             refusal: builds the reply to a malformed request from (status, sentence).
         """
         self.handler, self.refusal = handler, refusal
+        self.most = min(MOST_CONNECTIONS, _allow_open_files() // 4)
         self.connections: dict[_Connection, None] = {}
         """Oldest first."""
         self._listening: asyncio.Server | None = None
 
     async def start(self) -> str:
         """Begin to listen; return ``http://127.0.0.1:PORT``."""
-        self.most = min(MOST_CONNECTIONS, _allow_open_files() // 4)
         loop = asyncio.get_running_loop()
         self._listening = await loop.create_server(
             lambda: _Connection(self), "127.0.0.1", 0, backlog=1024
@@ -262,8 +262,8 @@ class _Connection(asyncio.Protocol):
             # The end of the connection is the end of the stream.
             self._input_ended = True
             self._queue.clear()
-        last = request is None or self._refusal is None
-        if self._input_ended and not self._queue and last:
+        refusal_follows = request is not None and self._refusal is not None
+        if self._input_ended and not self._queue and not refusal_follows:
             headers["connection"] = "close"
         phrase = HTTPStatus(reply.status).phrase
         lines = [f"HTTP/1.1 {reply.status} {phrase}", *(f"{k}: {v}" for k, v in headers.items())]

@@ -60,13 +60,15 @@ MAX_PAIRS = 1024
 REMEMBERED = 1 << 16
 """Size of the cache of comparisons by algebra."""
 
-_LARGE = re.compile(r"hundred|thousand", re.IGNORECASE)
 UNGRADED = {
     "code": "programs that models write are run only where --scoring.programs allows it",
     "judged": "a model has to grade its answers; name one with --scoring.judge, such as "
     "server:http://127.0.0.1:8000/v1?model=NAME",
 }
 """Kind -> why it cannot be compared here, and the way out."""
+
+
+_LARGE = re.compile(r"hundred|thousand", re.IGNORECASE)
 
 
 class Checker:
@@ -186,7 +188,7 @@ class Checker:
     def _compare(self, answer: str, problem: Problem, wanted: dict[Pair, None]) -> Verdict | None:
         """Compare both sides part by part; None where algebra has not decided on a pair."""
         bare = without_letter(answer).strip(" *")
-        # Before lists are split: "one hundred and twenty" is none.
+        # Read large numbers before lists are split at "and": "one hundred and twenty" is no list.
         written = in_digits(bare, words=_LARGE.search(bare) is not None)
         if problem.kind == "number":
             written = one_number(written)
