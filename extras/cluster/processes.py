@@ -24,9 +24,9 @@ from coterie.extras.cluster.resources import needed, too_small
 from coterie.extras.cluster.worker import Worker
 
 _ENDS_S = 5.0
-# Least memory of a process that has imported torch, in bytes.
-_OF_A_PROCESS = 200 << 20
 """Seconds that a process takes to end after its connection has."""
+_OF_A_PROCESS = 200 << 20
+"""Least memory of a process that has imported torch, in bytes."""
 
 
 class Machine:
