@@ -396,7 +396,9 @@ def _of_object(column: str, value: Mapping[str, Any]) -> Options:
             return _options(texts, [str(label) for label in labels])
     filled = {str(key): text for key, text in value.items() if text is not None}
     keys = "".join(filled).upper()
-    numbers = any(list(filled) == numbers[: len(filled)] for numbers in _NUMBERS)
+    numbers = any(
+        list(filled) == [str(start + place) for place in range(len(filled))] for start in (0, 1)
+    )
     if not filled or (keys != LETTERS[: len(filled)] and not numbers):
         raise UnusableRowError(
             f"{column!r} is {type(value).__name__}, not an object with 'label' and 'text', nor one "

@@ -94,6 +94,16 @@ def test_epochs_follow_the_cursor():
         endless.cursor = -1
 
 
+def test_the_order_is_drawn_anew_when_rows_are_left_out():
+    stream = ProblemStream(numbered(6))
+    first = stream.take(6)
+    gone = {first[0].id, first[3].id}
+    assert stream.leave_out(lambda problem: problem.id in gone, "why") == 2
+    stream.cursor = 0
+    kept = {problem.id for problem in stream.take(4)}
+    assert kept == {problem.id for problem in first} - gone
+
+
 def test_a_generator_replaces_what_does_not_fit():
     stream = ProblemStream(ChainSource(), epoch_size=4)
     assert stream.leave_out(lambda problem: len(problem.question) > 20, "why") == 0

@@ -7,6 +7,10 @@ import pytest
 
 from coterie.envs import settings_of
 from coterie.envs.core_teaching.cost import describe_cost, step_cost
+from coterie.envs.core_teaching.scoring import texts_to_embed
+from coterie.envs.core_teaching.settings import weights_at
+
+from .scripted import RESCUE, Played
 
 # N = 3 models, K = 4, K' = 2, L = 100 tokens, L_c = 50, s_max = 7, and the three costs 2, 3 and 5.
 LARGE: dict[str, Any] = {
@@ -56,6 +60,16 @@ PAPER: dict[str, Any] = {
 def test_a_term_by_hand(term: str, large: float, paper: float) -> None:
     assert getattr(step_cost(**LARGE), term) == large
     assert getattr(step_cost(**PAPER), term) == paper
+
+
+def test_an_episode_does_what_the_model_counts(make: Any) -> None:
+    """Two roles, K = 2, K' = 1: six traces are written and embedded, and four may teach."""
+    cost = step_cost(2, 2, 1, length=1, hint=1, cap=10)
+    env = make(lambda_cm=(0.1,), w_explore=(0.2,))
+    first, second = Played(env, RESCUE).rounds
+    assert (len(first) + len(second), len(first)) == (cost.decode, cost.select) == (6, 4)
+    texts = [RESCUE[agent] for agent in (*first, *second)]
+    assert len(texts_to_embed(texts, env.settings, weights_at(env.settings, 1))) == cost.embed == 6
 
 
 def _lines(preset: str, **changed: Any) -> list[str]:
