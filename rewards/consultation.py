@@ -149,6 +149,7 @@ def final_answer(text: str) -> str | None:
     return text[reading.answers[-1] :].strip() or None
 
 
+_BOX = r"\boxed"
 _LABEL = re.compile(rf"^[ \t]*{ANSWER}[ \t]*", re.MULTILINE)
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 
@@ -156,13 +157,12 @@ _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.MULTILINE)
 def graded_part(text: str, kind: AnswerKind) -> str | None:
     """The part of ``text`` that a grader reads; None if nothing in it answers.
 
-    That is the final answer behind its ``Answer:``. A program needs no such line: all that stands
-    outside of thoughts and calls counts, and a line that begins with ``Answer:`` may go on with
-    code.
+    That is the final answer behind its ``Answer:``. Without one, a result in a box counts: many
+    models are trained to write ``\\boxed{}`` and forget the line. It earns no F1 and is not
+    well-formed. A program needs no such line: all that stands outside of thoughts and calls counts,
+    and a line that begins with ``Answer:`` may go on with code.
     """
-    if kind != "code":
-        if final_answer(text) is None:
-            return None
+    if kind != "code" and final_answer(text) is not None:
         # The line break after it tells a formula of its own from one in the line.
         return ANSWER + text[read(text).answers[-1] :].rstrip()
     reading = read(text)
@@ -173,17 +173,20 @@ def graded_part(text: str, kind: AnswerKind) -> str | None:
         if first >= start:
             said += text[start : first - len(CALLS[0])] + "\n"
             start = end + len(CALLS[1])
-    said = _LABEL.sub("", said + text[start:])
+    said += text[start:]
+    if kind != "code":
+        return said.rstrip() if _BOX in said else None
+    said = _LABEL.sub("", said)
     return said if said.strip() else None
 
 
 def has_answered(text: str, kind: AnswerKind) -> bool:
     """Whether ``text`` states a complete answer: an ``Answer:`` with something after it or, for a
     program, a closed block of code."""
-    part = graded_part(text, kind)
-    if part is None or kind != "code":
-        return part is not None
-    return len(_FENCE.findall(part)) > 1 or final_answer(text) is not None
+    if final_answer(text) is not None:
+        return True
+    program = graded_part(text, kind) if kind == "code" else None
+    return program is not None and len(_FENCE.findall(program)) > 1
 
 
 def answer_f1(text: str, verdict: Verdict, problem: Problem) -> float:

@@ -11,6 +11,7 @@ from coterie.rewards.consultation import (
     consult_penalty,
     final_answer,
     graded_part,
+    has_answered,
     is_well_formed,
     read,
 )
@@ -88,6 +89,19 @@ def test_final_answer() -> None:
         assert final_answer(f"<think> a </think> {mark} 4") == "4"
         assert graded_part(f"<think> a </think> {mark} 4", "number") == "Answer: 4"
     assert final_answer("My answer: 4") is None
+
+
+def test_a_box_is_graded_where_no_line_states_an_answer() -> None:
+    boxed = r"<think> \boxed{3} </think> 2 + 2: \boxed{4} birds"
+    assert graded_part(boxed, "number") == r" 2 + 2: \boxed{4} birds"
+    assert graded_part(rf"<think> </think> {CALL} \boxed{{4}}", "number") == " \n \\boxed{4}"
+    assert graded_part(boxed + "\nAnswer: 5", "number") == "Answer: 5"
+    assert graded_part(r"<think> \boxed{3}", "number") is None
+    assert graded_part("2 + 2 = 4", "number") is None
+    # The rules of the paper read the line alone.
+    assert final_answer(boxed) is None
+    assert not has_answered(boxed, "number")
+    assert not is_well_formed(boxed, answered_calls=0)
 
 
 @pytest.mark.parametrize(
