@@ -1,16 +1,14 @@
 """Settings as JSON data and back, for config.json, presets and resume."""
 
 import dataclasses
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from coterie.datatypes import UserError, check_fields, named_below
-from coterie.datatypes.errors import join_or
+from coterie.datatypes import UserError, check_fields, named_below, suggest_briefly
 
 T = TypeVar("T")
 
@@ -43,7 +41,7 @@ def override(default: T, values: Mapping[str, Any], *, at: str = "") -> T:
     known = {field.name for field in dataclasses.fields(default)}  # type: ignore[arg-type]
     for name, new in values.items():
         if name not in known:
-            raise UserError(f"no setting is called {at}{nearest(name, known)}")
+            raise UserError(f"no setting is called {at}{name}; {suggest_briefly(name, known)}")
         old = getattr(default, name)
         if dataclasses.is_dataclass(old) and not isinstance(old, type) and isinstance(new, Mapping):
             changes[name] = override(old, new, at=f"{at}{name}.")
@@ -72,14 +70,6 @@ def flat(values: Mapping[str, Any], at: str = "") -> dict[str, Any]:
     for name, value in values.items():
         leaves |= flat(value, f"{at}{name}.") if isinstance(value, Mapping) else {at + name: value}
     return leaves
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """``name`` with similar known names, or else all known names, for messages."""
-    near = difflib.get_close_matches(name, known := sorted(known), n=3)
-    return (
-        f"{name}; did you mean {join_or(near)}?" if near else f"{name}; known: {', '.join(known)}"
-    )
 
 
 @lru_cache
