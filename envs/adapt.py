@@ -19,8 +19,7 @@ from pettingzoo.utils.conversions import (
 
 from coterie.datatypes import TokenCodec, UserError, raised, role_of
 from coterie.envs.contract import CONTEXTS, why_not_plain
-from coterie.envs.guarded import Guarded, check_metadata
-from coterie.envs.guarded import title_of as _name
+from coterie.envs.guarded import Guarded, check_metadata, title_of
 from coterie.envs.spaces import Seen, SpacedEnv, TextSpace, TokenSpace
 from coterie.envs.token_view import TokenView
 
@@ -56,12 +55,13 @@ def space_of(env: Any, which: str, agent: str) -> Space[Any]:
             space = getattr(env, which)(agent)
     except Exception as error:
         raise UserError(
-            f"{_name(env)}: {which}({agent!r}) {raised(error)}; it must "
+            f"{title_of(env)}: {which}({agent!r}) {raised(error)}; it must "
             "give the same gymnasium space at every call."
         ) from error
     if not isinstance(space, Space):
         raise UserError(
-            f"{_name(env)}: {which}({agent!r}) is a {type(space).__name__}, not a gymnasium space."
+            f"{title_of(env)}: {which}({agent!r}) is a {type(space).__name__}, not a gymnasium "
+            "space."
         )
     return space
 
@@ -122,7 +122,7 @@ def adapt(
     if adapted.kind == "tokens":
         _check_vocabularies(adapted, codecs or {})
         if view == "text":
-            raise UserError(f"{_name(env)} speaks in token ids; it has no text view.")
+            raise UserError(f"{title_of(env)} speaks in token ids; it has no text view.")
         return adapted
     return TokenView(adapted, codecs) if view == "token" else adapted
 
@@ -147,13 +147,15 @@ class _Adapted(SpacedEnv):
                 )
                 way_out = f" --env discrete:{name} asks for them in text."
                 raise UserError(
-                    f"{_name(env)}: the actions of {agent} are {env.action_space(agent)}; an "
+                    f"{title_of(env)}: the actions of {agent} are {env.action_space(agent)}; an "
                     "environment for language models needs text, or token arrays of any length "
                     "(gymnasium's Sequence(Discrete(V)) or coterie.envs.spaces.TokenSpace)."
                     f"{way_out if integers else ''}"
                 )
         if len(set(kinds.values())) != 1:
-            raise UserError(f"{_name(env)}: some agents speak text and others tokens; choose one.")
+            raise UserError(
+                f"{title_of(env)}: some agents speak text and others tokens; choose one."
+            )
         self.kind: Kind = "text" if "text" in kinds.values() else "tokens"
         self._guarded = Guarded(env, tokens=self.kind == "tokens")
         self.metadata = {"group_keys": ("problem+role",), "default_group": "problem+role"}
@@ -235,8 +237,9 @@ class _Adapted(SpacedEnv):
             if ids.dtype.kind in "iu" or not ids.size:
                 return ids.reshape(-1).astype(np.int64)
         raise UserError(
-            f"{_name(self.env)}: {agent} observes a {type(observation).__name__}; with {self.kind} "
-            f"actions it needs {self.kind}, bare or under the key {self.kind!r} or 'observation'."
+            f"{title_of(self.env)}: {agent} observes a {type(observation).__name__}; with "
+            f"{self.kind} actions it needs {self.kind}, bare or under the key {self.kind!r} or "
+            "'observation'."
         )
 
 
@@ -256,7 +259,7 @@ def _check_vocabularies(env: "_Adapted", codecs: Mapping[str, TokenCodec]) -> No
         codec, space = codecs.get(role_of(agent)), env.action_space(agent)
         if codec is not None and codec.vocab_size != _vocabulary(space):
             raise UserError(
-                f"{_name(env.env)}: {agent} speaks {_vocabulary(space)} token ids and its model "
+                f"{title_of(env.env)}: {agent} speaks {_vocabulary(space)} token ids and its model "
                 f"{codec.vocab_size}; choose a model with the environment's vocabulary."
             )
 
