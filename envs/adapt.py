@@ -136,40 +136,24 @@ class _Adapted(SpacedEnv):
         self.render_mode = getattr(env, "render_mode", None)
         self.possible_agents = list(env.possible_agents)
         self.agents: list[str] = []
-        kinds = {
-            agent: action_kind(space_of(env, "action_space", agent))
-            for agent in self.possible_agents
-        }
-        for agent, kind in kinds.items():
-            if kind is None:
-                integers = all(
-                    is_of_integers(env.action_space(other)) for other in self.possible_agents
-                )
-                way_out = f" --env discrete:{name} asks for them in text."
-                raise UserError(
-                    f"{title_of(env)}: the actions of {agent} are {env.action_space(agent)}; an "
-                    "environment for language models needs text, or token arrays of any length "
-                    "(gymnasium's Sequence(Discrete(V)) or coterie.envs.spaces.TokenSpace)."
-                    f"{way_out if integers else ''}"
-                )
-        if len(set(kinds.values())) != 1:
-            raise UserError(
-                f"{title_of(env)}: some agents speak text and others tokens; choose one."
-            )
-        self.kind: Kind = "text" if "text" in kinds.values() else "tokens"
+        self.kind: Kind = _kind_of_actions(env, name)
         self._guarded = Guarded(env, tokens=self.kind == "tokens")
         self.metadata = {"group_keys": ("problem+role",), "default_group": "problem+role"}
         self.metadata |= self._guarded.metadata
         self.append_only = self.kind == "text"
-        self._observation_spaces = {}
-        self._action_spaces = {}
-        for agent in self.possible_agents:
-            content: Space[Any] = TextSpace()
-            if self.kind == "tokens":
-                content = TokenSpace(_vocabulary(env.action_space(agent)) or 1)
-            shown = {self.kind: content, "active": spaces.Discrete(2)}
-            self._observation_spaces[agent] = spaces.Dict(shown)
-            self._action_spaces[agent] = type(content)(**_size(content))
+        self._observation_spaces = {
+            agent: spaces.Dict(
+                {self.kind: self._content_space(agent), "active": spaces.Discrete(2)}
+            )
+            for agent in self.possible_agents
+        }
+        self._action_spaces = {agent: self._content_space(agent) for agent in self.possible_agents}
+
+    def _content_space(self, agent: str) -> Space[Any]:
+        """A new space of what an agent reads and writes; each space has its own random stream."""
+        if self.kind == "text":
+            return TextSpace()
+        return TokenSpace(_vocabulary(self.env.action_space(agent)) or 1)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
         if seed is not None:
@@ -243,6 +227,29 @@ class _Adapted(SpacedEnv):
         )
 
 
+def _kind_of_actions(env: ParallelEnv[str, Any, Any], name: str) -> Kind:
+    """The kind of all agents' actions; ``name``: see :func:`adapt`.
+
+    Raises:
+        UserError: actions are neither text nor tokens, or agents differ.
+    """
+    kinds = {
+        agent: action_kind(space_of(env, "action_space", agent)) for agent in env.possible_agents
+    }
+    for agent, kind in kinds.items():
+        if kind is None:
+            integers = all(is_of_integers(env.action_space(other)) for other in kinds)
+            way_out = f" --env discrete:{name} asks for them in text." if integers else ""
+            raise UserError(
+                f"{title_of(env)}: the actions of {agent} are {env.action_space(agent)}; an "
+                "environment for language models needs text, or token arrays of any length "
+                f"(gymnasium's Sequence(Discrete(V)) or coterie.envs.spaces.TokenSpace).{way_out}"
+            )
+    if len(set(kinds.values())) != 1:
+        raise UserError(f"{title_of(env)}: some agents speak text and others tokens; choose one.")
+    return "text" if "text" in kinds.values() else "tokens"
+
+
 def _says_active(observation: Any) -> bool:
     return bool(observation.get("active", True)) if isinstance(observation, Mapping) else True
 
@@ -285,7 +292,3 @@ def _array(value: Any) -> Any:
     except (TypeError, ValueError, RuntimeError):
         # Ragged lists and tensors of another device are no ids.
         return np.full(1, np.nan)
-
-
-def _size(space: Space[Any]) -> dict[str, int]:
-    return {"vocab_size": space.vocab_size} if isinstance(space, TokenSpace) else {}
