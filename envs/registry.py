@@ -20,6 +20,7 @@ from coterie.envs.adapt import adapt, is_text_env
 from coterie.envs.contract import roles_of
 from coterie.envs.env_spec import EnvSpec
 from coterie.envs.guarded import Guarded, call
+from coterie.envs.kinds import is_other, spec_of
 from coterie.envs.padded_view import PaddedView
 from coterie.envs.token_view import TokenView
 from coterie.problems.source import ProblemSource
@@ -29,8 +30,6 @@ View = Literal["token", "text", "padded"]
 PLUGINS = Plugins("coterie.environments", "env")
 """Entry points: the name is for ``--env``, the value an :class:`EnvSpec`, a PettingZoo environment
 class, or a function that makes one."""
-
-
 _SPECS: dict[str, EnvSpec] = {}
 
 
@@ -188,8 +187,6 @@ def _find(name: str) -> tuple[EnvSpec, str]:
     """The spec of ``name``, and the prefix of messages about it."""
     if name in _SPECS:
         return _SPECS[name], f"env {name!r}"
-    from coterie.envs.kinds import is_other, spec_of  # these stand on this module
-
     if is_other(name):
         return spec_of(name), f"env {name!r}"
     path, title = PLUGINS.find(name, (*names(), *(f"{kind}:ID" for kind in ENVIRONMENT_KINDS)))
