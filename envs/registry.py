@@ -258,8 +258,16 @@ def _without_default(settings: Any) -> list[str]:
     ]
 
 
+_CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
+    "check": lambda rules: [(bool(wrong), str(why)) for wrong, why in rules],
+    "learns": tuple,
+    "learning": dict,
+}
+"""Function of an :class:`EnvSpec` -> what brings its result into one form."""
+
+
 def ask(spec: EnvSpec, name: str, *arguments: Any) -> Any:
-    """Call a function of an :class:`EnvSpec`; the result of ``check`` becomes a list.
+    """Call a function of an :class:`EnvSpec`; its result has the form of :data:`_CONVERSIONS`.
 
     Args:
         spec: the environment's spec.
@@ -271,11 +279,7 @@ def ask(spec: EnvSpec, name: str, *arguments: Any) -> Any:
     """
     try:
         result = getattr(spec, name)(*arguments)
-        if name == "check":
-            return [(bool(wrong), str(why)) for wrong, why in result]
-        if name == "learns":
-            return tuple(result)
-        return dict(result) if name == "learning" else result
+        return _CONVERSIONS[name](result) if name in _CONVERSIONS else result
     except UserError:
         raise
     except (Exception, SystemExit) as error:
