@@ -403,11 +403,12 @@ class ConversationEnv(ProblemEnv):
 
     def _by_turn(self, agent: str, rewards: Any) -> Any:
         """The rewards of an agent's answers by its turns: calls earn what comes after them."""
-        ends = [ask.piece == "tools" for ask in [*self._asks_of(agent)[1:], Ask(" ")]]
-        if not isinstance(rewards, Sequence) or len(rewards) != ends.count(False):
+        # A turn called tools if their results follow it; nothing follows the last turn.
+        called = [*(ask.piece == "tools" for ask in self._asks_of(agent)[1:]), False]
+        if not isinstance(rewards, Sequence) or len(rewards) != called.count(False):
             return rewards  # the rules of the contract refuse it
         left = iter(rewards)
-        return [0.0 if goes_on else next(left) for goes_on in ends]
+        return [0.0 if called_tools else next(left) for called_tools in called]
 
     def _measured_calls(self, agent: str) -> dict[str, int]:
         if agent not in self._tools:
