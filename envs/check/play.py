@@ -12,10 +12,10 @@ from coterie.envs.check.actions import MISSING, ActionChooser, legal_answer
 from coterie.envs.contract import (
     CONTEXTS,
     why_no_agents,
+    why_no_info,
     why_no_result,
     why_no_reward,
     why_not_grouped,
-    why_not_kept,
     why_not_paid,
     why_not_plain,
 )
@@ -248,7 +248,7 @@ def _check_info(agent: str, info: Any, *, asked: bool, tokens: bool) -> None:
             "str, int of at most 64 bits, float, bool, None, lists, dictionaries whose keys are "
             "strings, and .item() of NumPy's scalars"
         )
-    _hold(why_not_kept(agent, info, asked=asked, tokens=tokens))
+    _hold(why_no_info(agent, info, asked=asked, tokens=tokens))
 
 
 def _check_last_info(env: Any, agent: str, info: Mapping[str, Any], paid: float) -> None:
