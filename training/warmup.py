@@ -82,28 +82,31 @@ def prepare_warmup(
     Raises:
         UserError: a set without worked solutions.
     """
+    if not settings.steps:
+        return {}, {}
     opened: dict[str, tuple[ProblemSource, ...]] = {}
     streams: dict[str, ProblemStream] = {}
     fingerprints: dict[str, str] = {}
-    if settings.steps:
-        for role, agent in agents.items():
-            if not agent.trained or agent.warmup == NOBODY:
-                continue
-            text = agent.warmup or settings.problems or ""
-            # A single name is read as it is, without a weight.
-            chosen = replace(problems, train=text) if text else problems
-            sources = opened.setdefault(text, open_training(chosen, seed, worked=True))
-            stream = _stream(chosen, sources, problems.evaluated, prepared.evaluation, seed, check)
-            if not text and problems.limit is not None:
-                few = {key for source in prepared.train.sources for key in keys_of(source)}
-                stream.leave_out(
-                    lambda problem, few=few: problem_key(problem) not in few,
-                    "none of the problems of --problems.limit has a worked solution: raise it, or "
-                    "name a set with --warmup.problems",
-                )
-            streams[role] = stream
-            flag = f"--agents.{role}.warmup" if agent.warmup else "--warmup.problems"
-            fingerprints[flag] = _fingerprint(sources)
+    for role, agent in agents.items():
+        if not agent.trained or agent.warmup == NOBODY:
+            continue
+        text = agent.warmup or settings.problems or ""
+        # A single name is read as it is, without a weight.
+        chosen = replace(problems, train=text) if text else problems
+        if text not in opened:
+            opened[text] = open_training(chosen, seed, worked=True)
+        sources = opened[text]
+        stream = _stream(chosen, sources, problems.evaluated, prepared.evaluation, seed, check)
+        if not text and problems.limit is not None:
+            few = {key for source in prepared.train.sources for key in keys_of(source)}
+            stream.leave_out(
+                lambda problem, few=few: problem_key(problem) not in few,
+                "none of the problems of --problems.limit has a worked solution: raise it, or "
+                "name a set with --warmup.problems",
+            )
+        streams[role] = stream
+        flag = f"--agents.{role}.warmup" if agent.warmup else "--warmup.problems"
+        fingerprints[flag] = _fingerprint(sources)
     return streams, fingerprints
 
 
