@@ -82,9 +82,11 @@ def _typed(new: Any, hint: Any) -> Any:
     names."""
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if isinstance(new, list):
-        inner = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), ())
-        inner = inner[:1] * len(new) if inner[1:] == (...,) else inner
-        return tuple(_typed(*each) for each in zip_longest(new, inner[: len(new)]))
+        hints = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), ())
+        if hints[1:] == (...,):
+            return tuple(_typed(item, hints[0]) for item in new)
+        # An item without a hint stays as it is: check_fields refuses a list that is too long.
+        return tuple(_typed(item, each) for item, each in zip_longest(new, hints[: len(new)]))
     if isinstance(new, Mapping):
         kind: Any = next((kind for kind in kinds if dataclasses.is_dataclass(kind)), None)
         return new if kind is None else override(kind(), new)
