@@ -2,7 +2,7 @@
 
 # S seats, Q questions, N samples of each, K competitors, R resamples
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -153,36 +153,28 @@ def score(
     intervals = dict(
         zip(columns, mean_intervals(np.stack(list(columns.values()), axis=1), **drawn))
     )
-    by_name: dict[str, dict[str, Any]] = {
-        name: {what: intervals[name, what] for owner, what in columns if owner == name}
-        for name in names
-    }
-    strength = strengths(names, played, **drawn) if games else []
-    for name, metrics in by_name.items():
-        metrics |= _costs(name, played, prices)
-        if not games:
+    strength = dict(zip(names, strengths(names, played, **drawn))) if games else {}
+    by_name: dict[str, dict[str, Any]] = {}
+    for name in names:
+        metrics = {what: intervals[name, what] for owner, what in columns if owner == name}
+        metrics |= _costs_of_competitor(name, played, prices)
+        if games:
+            estimate = strength[name]
+            metrics |= {"strength": estimate, "elo": estimate.value * 400 / np.log(10)}
+        else:
             metrics["difference"] = difference(metrics["self"], metrics["others"])
-    for name, estimate in zip(names, strength):
-        by_name[name] |= {"strength": estimate, "elo": estimate.value * 400 / np.log(10)}
-    points = [
-        {
-            "points": dict(zip(seats.names, map(mean_present, pairing.points_SQN))),
-            "earned": dict(zip(seats.names, map(mean_present, pairing.earned_SQN))),
-        }
-        for pairing in played
-        if games
-    ] or [{}] * len(played)
+        by_name[name] = metrics
     content = {
         "seats": list(seats.names),
         "game": games,
         "pairings": {
             " + ".join(pairing.names): {
                 "score": cell,
-                **of_seats,
-                **_costs("", [pairing], prices),
+                **(_results_of_seats(pairing, seats) if games else {}),
+                **_costs(pairing.responses.used_QN2.items(), 1, prices),
                 "seconds": float(mean_present(pairing.responses.seconds_QN)),
             }
-            for pairing, cell, of_seats in zip(played, cells, points)
+            for pairing, cell in zip(played, cells)
         },
         "competitors": by_name,
     }
@@ -198,6 +190,14 @@ def score(
         wide=3,
     )
     return content, [*matrix, _summary(by_name, games, bool(prices))]
+
+
+def _results_of_seats(pairing: Pairing, seats: Seats) -> dict[str, Any]:
+    """Mean points and rewards of each seat in a pairing of a game."""
+    return {
+        "points": dict(zip(seats.names, map(mean_present, pairing.points_SQN))),
+        "earned": dict(zip(seats.names, map(mean_present, pairing.earned_SQN))),
+    }
 
 
 def _summary(by_name: Mapping[str, Mapping[str, Any]], games: bool, priced: bool) -> Table:
@@ -280,18 +280,22 @@ def strengths(
     return [Resampled(float(b), own_R, questions) for b, own_R in zip(strength_K, strength_RK.T)]
 
 
-def _costs(name: str, played: Sequence[Pairing], prices: Prices) -> dict[str, Any]:
-    """Cost per seat of a competitor, or of all for an empty name: sampled tokens of one episode,
-    and money for a thousand."""
-    seats = sum(pairing.names.count(name) if name else 1 for pairing in played)
+def _costs_of_competitor(name: str, played: Sequence[Pairing], prices: Prices) -> dict[str, Any]:
+    """Cost per seat of a competitor over all its pairings."""
     used = [
-        (policy, mean_present(used_QN2.reshape(-1, 2), axis=0))
+        (policy, used_QN2)
         for pairing in played
         for policy, used_QN2 in pairing.responses.used_QN2.items()
-        if not name or team_of(policy) == name
+        if team_of(policy) == name
     ]
-    money = sum(float(both @ as_floats(prices[policy])) for policy, both in used if prices)
+    return _costs(used, sum(pairing.names.count(name) for pairing in played), prices)
+
+
+def _costs(used: Iterable[tuple[str, Floats]], seats: int, prices: Prices) -> dict[str, Any]:
+    """Cost per seat: sampled tokens of one episode, and money for a thousand."""
+    means = [(policy, mean_present(used_QN2.reshape(-1, 2), axis=0)) for policy, used_QN2 in used]
+    money = sum(float(both @ as_floats(prices[policy])) for policy, both in means if prices)
     return {
-        "tokens": sum(float(both[1]) for _, both in used) / seats,
+        "tokens": sum(float(both[1]) for _, both in means) / seats,
         "money": money / 1000 / seats if prices else None,
     }
