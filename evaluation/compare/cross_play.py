@@ -102,22 +102,29 @@ def seats_of(suite: Suite, fixed: Mapping[str, str]) -> Seats:
     env.close()
     roles = [role for role in dict.fromkeys(map(role_of, agents)) if role not in fixed]
     seated = [agent for agent in agents if role_of(agent) in roles]
-    # Competitors exchange roles or, in an environment of one role, its agents.
-    agents_are_seats = len(roles) == 1
-    seats = Seats(tuple(seated), fixed, *roles) if agents_are_seats else Seats(tuple(roles), fixed)
-    numbers = [name.rpartition("_")[2] for name in seated] if seats.role else []
-    counted = {int(number) % len(seated) for number in numbers if number.isdecimal()}
-    if len(counted) < len(numbers):
-        raise UserError(
-            f"suite {suite.name}: the agents of {seats.role} are {', '.join(seated)}; to change "
-            "seats they have to be numbered, such as player_0 and player_1"
-        )
+    if len(roles) == 1:
+        # With one role there, competitors exchange its agents.
+        seats = Seats(tuple(seated), fixed, role=roles[0])
+        _check_numbered(suite, roles[0], seated)
+    else:
+        seats = Seats(tuple(roles), fixed)
     if len(seats.names) < 2:
         raise UserError(
             f"suite {suite.name}: --cross-play needs two seats, and {', '.join(roles) or 'none'} "
             "alone changes hands there; compare with --teams"
         )
     return seats
+
+
+def _check_numbered(suite: Suite, role: str, agents: Sequence[str]) -> None:
+    """Refuse agents whose numbers do not give each a place among the competitors."""
+    numbers = [name.rpartition("_")[2] for name in agents]
+    places = {int(number) % len(agents) for number in numbers if number.isdecimal()}
+    if len(places) < len(agents):
+        raise UserError(
+            f"suite {suite.name}: the agents of {role} are {', '.join(agents)}; to change "
+            "seats they have to be numbered, such as player_0 and player_1"
+        )
 
 
 def _job(
