@@ -275,10 +275,12 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
     if settings.problems:
         fit.pop("problems", None)
     line = defaults_notice(fit, models, f"suite {suite.name}: ", _as_written)
-    problems = settings.problems or fit.pop("problems", suite.problems)
-    of_env = settings.preset and preset_settings(settings.preset).choice.env == suite.env
-    if of_env and not settings.problems:
+    if settings.problems:
+        problems = settings.problems
+    elif settings.preset and preset_settings(settings.preset).choice.env == suite.env:
         problems = preset_problems(settings.preset)
+    else:
+        problems = fit.pop("problems", suite.problems)
     values = {**fit, **suite.settings, **inherited}
     suite = replace(suite, problems=problems, settings=values)
     suite = replace(suite, role=_role(suite, settings))
