@@ -155,8 +155,16 @@ def read_policies(texts: Sequence[str]) -> list[NamedPolicy]:
     return policies
 
 
-def read_teams(flag: str, texts: Sequence[str], taken: Sequence[str] = ()) -> list[NamedTeam]:
-    """Parse teams from ``NAME=RUN`` or ``RUN``; ``taken`` are names already in use.
+def read_teams(
+    flag: str, texts: Sequence[str], taken: Sequence[str] = (), *, frozen: bool = True
+) -> list[NamedTeam]:
+    """Parse teams from ``NAME=RUN`` or ``RUN``.
+
+    Args:
+        flag: where the user wrote them.
+        texts: one for each team.
+        taken: names already in use.
+        frozen: as of :class:`NamedTeam`.
 
     Raises:
         UserError: an invalid or repeated name.
@@ -172,7 +180,7 @@ def read_teams(flag: str, texts: Sequence[str], taken: Sequence[str] = ()) -> li
     names = [*taken, *(name for name, _ in named)]
     if repeated := [name for name in names if names.count(name) > 1]:
         raise UserError(f"{flag}: {repeated[0]} is there twice; write NAME=WHAT, each another name")
-    return [NamedTeam(name, {"": what}, frozen=flag == "--teams") for name, what in named]
+    return [NamedTeam(name, {"": what}, frozen=frozen) for name, what in named]
 
 
 def read_team(texts: Sequence[str]) -> dict[str, str]:

@@ -152,7 +152,7 @@ class SuiteComparison(ComparisonSettings):
             )
         taken = [*(text.partition("=")[0] for text in self.policies), *["team"] * bool(self.team)]
         flag = "--cross-play" if self.cross_play else "--teams"
-        teams = read_teams(flag, self.cross_play or self.teams, taken)
+        teams = read_teams(flag, self.cross_play or self.teams, taken, frozen=not self.cross_play)
         return [*teams, NamedTeam("team", read_team(self.team))] if self.team else teams
 
     @property
