@@ -3,6 +3,7 @@ pairing, and for games win rates and ratings.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -75,14 +76,14 @@ def cross_play(
     pictures = []
     for name, seats, jobs in rounds:
         stored = [r for own in jobs.values() for job in own for r in job.read().values()]
-        games = settings.game or any(record["outcome"] for record in stored)
-        played = [pairing_of(names, own, seats, games) for names, own in jobs.items()]
-        content[name], tables = score(name, seats, played, games, prices, settings)
+        seats = replace(seats, game=settings.game or any(record["outcome"] for record in stored))
+        played = [pairing_of(names, own, seats) for names, own in jobs.items()]
+        content[name], tables = score(name, seats, played, prices, settings)
         for table in tables:
             console.print(table, "")
         cells = {p.names: float(mean_present(p.responses.correct_QN)) for p in played}
         path = settings.out / f"{name}-cross-play.png"
-        pictures.append((cells, seats.names, path, meaning(games, seats)))
+        pictures.append((cells, seats.names, path, meaning(seats)))
     content = {"cross-play": content, "conventions": _CONVENTIONS, "config": to_plain(settings)}
     files = [write_json(settings.out / "results.json", content)]
     from coterie.evaluation.compare.pictures import draw_matrix
