@@ -86,7 +86,7 @@ def _prepare_problems(settings: "TrainSettings", argv: Sequence[str]) -> "Prepar
     from coterie.training.config.preflight import preflight
     from coterie.training.run.stage_progress import checking
 
-    with checking(lines=has_large(settings.agents)):
+    with checking(slow=has_large(settings.agents)):
         return preflight(settings)
 
 

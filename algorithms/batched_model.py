@@ -69,9 +69,10 @@ class BatchedModel:
         for chosen, counts in self._shares(rows):
             batch = self.pad(rows, chosen)
             logp_BT, _, _ = batch_logprobs(self.model, batch, temperature=self.temperature)
-            for i, row in zip(chosen if counts else (), logp_BT):
-                out[i] = row[: len(rows[i].tokens) - 1].clone()
-            self._count(chosen, counts)
+            if counts:
+                for i, row in zip(chosen, logp_BT):
+                    out[i] = row[: len(rows[i].tokens) - 1].clone()
+                self._count(chosen)
         return self.model.ranks.exchange(out)
 
     @torch.no_grad()
@@ -90,19 +91,20 @@ class BatchedModel:
             top = batch_likeliest(
                 self.model, batch, count, temperature=self.temperature, width=width
             )
-            parts = zip(*(tensor.split([sizes[i] for i in chosen]) for tensor in top))
-            by_index |= dict(zip(chosen if counts else (), parts))
-            self._count(chosen, counts)
+            if counts:
+                parts = zip(*(tensor.split([sizes[i] for i in chosen]) for tensor in top))
+                by_index |= dict(zip(chosen, parts))
+                self._count(chosen)
         # Rows of other ranks are 0 until the exchange below.
         for i in set(range(len(rows))) - by_index.keys():
             by_index[i] = [tensor.new_zeros(sizes[i], *tensor.shape[1:]) for tensor in top]
         columns = zip(*(by_index[i] for i in range(len(rows))))
         return list(zip(*(self.model.ranks.exchange(list(column)) for column in columns)))
 
-    def _count(self, chosen: Sequence[int], counts: bool) -> None:
-        if self.pulse is not None and counts:
+    def _count(self, chosen: Sequence[int]) -> None:
+        if self.pulse is not None:
             self.pulse.add(len(chosen))
 
     def _shares(self, rows: Sequence[Trajectory]) -> list[tuple[list[int], bool]]:
-        """This rank's micro-batches, and whether each one counts."""
+        """This rank's micro-batches, and whether each counts (:meth:`Ranks.share`)."""
         return self.model.ranks.share(self.micro_batches(rows, range(len(rows))))

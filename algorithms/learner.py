@@ -18,7 +18,7 @@ from coterie.algorithms.batching import Batch
 from coterie.algorithms.credit import Floats
 from coterie.algorithms.distillation import TokenSignal
 from coterie.algorithms.logprobs import TrainableModel, batch_logprobs
-from coterie.algorithms.nonfinite import NotFinite, cause_of
+from coterie.algorithms.nonfinite import NotFinite, not_finite_error
 from coterie.algorithms.objective import SUMS, denominators, objective
 from coterie.algorithms.optimizer_state import (
     load_moments,
@@ -205,7 +205,7 @@ class Learner(StepLearner):
             self._optimizer.zero_grad()
             return loss, norm
 
-        return cause_of(rows, advantages.tolist(), loss_and_norm)
+        return not_finite_error(rows, advantages.tolist(), loss_and_norm)
 
     def _after_update(self) -> None:
         for name, past in (self._average or {}).items():

@@ -18,7 +18,7 @@ class NotFinite(UserError):
         self.row, self.advantage = row, advantage
 
 
-def cause_of(
+def not_finite_error(
     rows: Sequence[Trajectory],
     advantages: Sequence[float],
     loss_and_norm: Callable[[int], tuple[float, float]],

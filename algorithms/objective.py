@@ -219,19 +219,19 @@ def _statistics(
         rho_BT = correct.delta_BT.clamp(-_LIMIT, _LIMIT).exp()
         k3_BT = rho_BT - 1 - correct.delta_BT
         ratio_BT = terms.ratio_BT.expand_as(size_BT)
-        columns = [
-            torch.ones_like(size_BT),
-            ratio_BT,
-            terms.clipped_BT,
-            entropy_BT,
-            torch.zeros_like(size_BT) if kl_BT is None else kl_BT,
-            size_BT,
-            k3_BT,
-            correct.capped_BT,
-            rho_BT,
-            rho_BT**2,
-        ]
-        sums = torch.stack([torch.where(mask_BT, column, 0.0).sum() for column in columns])
+        columns = {
+            "tokens": torch.ones_like(size_BT),
+            "ratio": ratio_BT,
+            "clipped": terms.clipped_BT,
+            "entropy": entropy_BT,
+            "kl": torch.zeros_like(size_BT) if kl_BT is None else kl_BT,
+            "delta": size_BT,
+            "k3": k3_BT,
+            "capped": correct.capped_BT,
+            "rho": rho_BT,
+            "rho2": rho_BT**2,
+        }
+        sums = torch.stack([torch.where(mask_BT, columns[name], 0.0).sum() for name in SUMS])
         peaks = torch.stack([torch.where(mask_BT, x, 0.0).max() for x in (ratio_BT, size_BT)])
         return sums, peaks
 

@@ -82,17 +82,11 @@ def load_moments(
         steps: optimizer steps so far, by parameter.
     """
     optimizer.state.clear()
-    indices = {id(p): i for i, p in enumerate(optimizer.param_groups[0]["params"])}
+    if not isinstance(optimizer, torch.optim.AdamW):
+        _load_into_bitsandbytes(optimizer, parameters, tensors, steps)
+        return
     for name, step in steps.items():
         parameter = parameters[name]
-        if not isinstance(optimizer, torch.optim.AdamW):
-            library: Any = optimizer  # of bitsandbytes
-            library.init_state(library.param_groups[0], parameter, 0, indices[id(parameter)])
-            state = optimizer.state[parameter]
-            for kind in state.keys() - {"step", *_CONSTANT}:
-                state[kind].copy_(tensors[f"{kind}/{name}"])
-            state["step"] = int(step)
-            continue
         moments = {
             moment: shard_as(tensors[f"{moment}/{name}"], parameter).to(
                 parameter.device, parameter.dtype, copy=True
@@ -102,6 +96,23 @@ def load_moments(
         # The fused optimizer wants its counter on the parameter's device.
         count = torch.tensor(step, dtype=torch.float32, device=parameter.device)
         optimizer.state[parameter] = {"step": count, **moments}
+
+
+def _load_into_bitsandbytes(
+    optimizer: Any,
+    parameters: Mapping[str, nn.Parameter],
+    tensors: Mapping[str, Tensor],
+    steps: Mapping[str, float],
+) -> None:
+    [group] = optimizer.param_groups
+    indices = {id(p): i for i, p in enumerate(group["params"])}
+    for name, step in steps.items():
+        parameter = parameters[name]
+        optimizer.init_state(group, parameter, 0, indices[id(parameter)])
+        state = optimizer.state[parameter]
+        for kind in state.keys() - {"step", *_CONSTANT}:
+            state[kind].copy_(tensors[f"{kind}/{name}"])
+        state["step"] = int(step)
 
 
 def reached(optimizer: Optimizer, parameter: nn.Parameter) -> Tensor | None:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated, Any
 
 import tyro
@@ -360,11 +361,6 @@ The settings of one choice (--help-all shows all of them):
                    {command("train.py")} --env {DEFAULT_ENV} --algo {DEFAULT_ALGO} --help"""
 
 
-def _wrap(names: Sequence[str], width: int = 61) -> str:
-    lines, line = [], ""
-    for name in names:
-        if len(line) + len(name) + 1 > width:
-            lines.append(line)
-            line = ""
-        line = f"{line} {name}".strip()
-    return ("\n" + " " * 19).join([*lines, line])
+def _wrap(names: Sequence[str]) -> str:
+    lines = wrap(" ".join(names), 61, break_long_words=False, break_on_hyphens=False)
+    return ("\n" + " " * 19).join(lines)

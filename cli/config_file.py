@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from coterie.cli.text_or_file import text_or_file
-from coterie.datatypes import UserError
+from coterie.datatypes import UserError, suggest_briefly
 from coterie.training.config.role_learning import FIELDS
-from coterie.training.config.serialize import nearest, override
+from coterie.training.config.serialize import override
 from coterie.training.config.train_settings import (
     Choice,
     TrainSettings,
@@ -81,7 +81,7 @@ class ConfigFile:
         with _naming(self.path):
             for role, values in parts.pop("agents", {}).items():
                 if role not in agents:
-                    raise UserError(f"no role is called {nearest(role, agents)}")
+                    raise UserError(f"no role is called {role}; {suggest_briefly(role, agents)}")
                 values = _as_table(f"agents.{role}", values)
                 values = {name: v for name, v in values.items() if name not in FIELDS}
                 if isinstance(system := values.get("system"), str):
@@ -110,7 +110,7 @@ def read_config(path: Path) -> ConfigFile:
         parts: dict[str, Any] = {}
         for name, part in _read(path).items():
             if name not in known:
-                raise UserError(f"unknown section {nearest(name, known)}")
+                raise UserError(f"unknown section {name}; {suggest_briefly(name, known)}")
             parts[name] = _as_table(name, part)
         choice = {name: value for name, value in parts.pop("choice", {}).items() if value}
         if "resume" in choice:

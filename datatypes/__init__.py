@@ -14,6 +14,7 @@ from coterie.datatypes.errors import (
     reason_of,
     refuse,
     suggest,
+    suggest_briefly,
     user_path,
 )
 from coterie.datatypes.policy import (
@@ -88,6 +89,7 @@ __all__ = [
     "refuse",
     "role_of",
     "suggest",
+    "suggest_briefly",
     "unmet",
     "unvalidated",
     "user_path",

@@ -73,6 +73,12 @@ def suggest(word: str, known: Iterable[str]) -> str:
     return f"{did_you_mean(word, known)}known: {list_names(known)}"
 
 
+def suggest_briefly(word: str, known: Iterable[str]) -> str:
+    """``did you mean 'gcd'?``, or every known name if none is similar; for long lists of names."""
+    known = sorted(known)
+    return did_you_mean(word, known).rstrip() or f"known: {list_names(known)}"
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """``did you mean 'gcd'? `` if a known name is similar to ``word``; else empty."""
     folded = {name.casefold(): name for name in known}

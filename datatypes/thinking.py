@@ -49,6 +49,14 @@ answer."""
 _OPENING, _CLOSING = re.compile(OPENING, re.IGNORECASE), re.compile(CLOSING, re.IGNORECASE)
 _BEGINS = re.compile(rf"\s*(?:(?P<mark>{OPENING})|<(?P<name>{_AT_START})>)", re.IGNORECASE)
 _ENDS = re.compile(rf"(?:{OPENING}|<{_AT_START}>)\s*\Z", re.IGNORECASE)
+_CLOSING_WORDS = {
+    "inner_prefix": "inner_suffix",
+    "begin_": "end_",
+    "start_": "end_",
+    "START_": "END_",
+    "<|im_start|>think": "<|im_start|>answer",
+}
+"""Part of an opening mark -> its counterpart in the closing mark; the first that occurs counts."""
 _TAIL = 256
 """Number of ids at the end of a context that are searched for a mark; each byte may be an id."""
 
@@ -138,10 +146,7 @@ def closing_of(opened: str) -> str:
     mark = opened.strip()
     if "<|channel|>" in mark:
         return "<|end|><|start|>assistant<|channel|>final<|message|>"
-    for before, after in (
-        *(("inner_prefix", "inner_suffix"), ("begin_", "end_"), ("start_", "end_")),
-        *(("START_", "END_"), ("<|im_start|>think", "<|im_start|>answer")),
-    ):
+    for before, after in _CLOSING_WORDS.items():
         if before in mark:
             return mark.replace(before, after)
     match = re.match(rf"(<\|?|\[|◁)({_TAG}|{_AT_START})(\|?>|\]|▷)", mark, re.IGNORECASE)

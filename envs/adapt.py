@@ -19,8 +19,7 @@ from pettingzoo.utils.conversions import (
 
 from coterie.datatypes import TokenCodec, UserError, raised, role_of
 from coterie.envs.contract import CONTEXTS, why_not_plain
-from coterie.envs.guarded import Guarded, check_metadata
-from coterie.envs.guarded import title_of as _name
+from coterie.envs.guarded import Guarded, check_metadata, title_of
 from coterie.envs.spaces import Seen, SpacedEnv, TextSpace, TokenSpace
 from coterie.envs.token_view import TokenView
 
@@ -56,12 +55,13 @@ def space_of(env: Any, which: str, agent: str) -> Space[Any]:
             space = getattr(env, which)(agent)
     except Exception as error:
         raise UserError(
-            f"{_name(env)}: {which}({agent!r}) {raised(error)}; it must "
+            f"{title_of(env)}: {which}({agent!r}) {raised(error)}; it must "
             "give the same gymnasium space at every call."
         ) from error
     if not isinstance(space, Space):
         raise UserError(
-            f"{_name(env)}: {which}({agent!r}) is a {type(space).__name__}, not a gymnasium space."
+            f"{title_of(env)}: {which}({agent!r}) is a {type(space).__name__}, not a gymnasium "
+            "space."
         )
     return space
 
@@ -122,7 +122,7 @@ def adapt(
     if adapted.kind == "tokens":
         _check_vocabularies(adapted, codecs or {})
         if view == "text":
-            raise UserError(f"{_name(env)} speaks in token ids; it has no text view.")
+            raise UserError(f"{title_of(env)} speaks in token ids; it has no text view.")
         return adapted
     return TokenView(adapted, codecs) if view == "token" else adapted
 
@@ -136,38 +136,24 @@ class _Adapted(SpacedEnv):
         self.render_mode = getattr(env, "render_mode", None)
         self.possible_agents = list(env.possible_agents)
         self.agents: list[str] = []
-        kinds = {
-            agent: action_kind(space_of(env, "action_space", agent))
-            for agent in self.possible_agents
-        }
-        for agent, kind in kinds.items():
-            if kind is None:
-                integers = all(
-                    is_of_integers(env.action_space(other)) for other in self.possible_agents
-                )
-                way_out = f" --env discrete:{name} asks for them in text."
-                raise UserError(
-                    f"{_name(env)}: the actions of {agent} are {env.action_space(agent)}; an "
-                    "environment for language models needs text, or token arrays of any length "
-                    "(gymnasium's Sequence(Discrete(V)) or coterie.envs.spaces.TokenSpace)."
-                    f"{way_out if integers else ''}"
-                )
-        if len(set(kinds.values())) != 1:
-            raise UserError(f"{_name(env)}: some agents speak text and others tokens; choose one.")
-        self.kind: Kind = "text" if "text" in kinds.values() else "tokens"
+        self.kind: Kind = _kind_of_actions(env, name)
         self._guarded = Guarded(env, tokens=self.kind == "tokens")
         self.metadata = {"group_keys": ("problem+role",), "default_group": "problem+role"}
         self.metadata |= self._guarded.metadata
         self.append_only = self.kind == "text"
-        self._observation_spaces = {}
-        self._action_spaces = {}
-        for agent in self.possible_agents:
-            content: Space[Any] = TextSpace()
-            if self.kind == "tokens":
-                content = TokenSpace(_vocabulary(env.action_space(agent)) or 1)
-            shown = {self.kind: content, "active": spaces.Discrete(2)}
-            self._observation_spaces[agent] = spaces.Dict(shown)
-            self._action_spaces[agent] = type(content)(**_size(content))
+        self._observation_spaces = {
+            agent: spaces.Dict(
+                {self.kind: self._content_space(agent), "active": spaces.Discrete(2)}
+            )
+            for agent in self.possible_agents
+        }
+        self._action_spaces = {agent: self._content_space(agent) for agent in self.possible_agents}
+
+    def _content_space(self, agent: str) -> Space[Any]:
+        """A new space of what an agent reads and writes; each space has its own random stream."""
+        if self.kind == "text":
+            return TextSpace()
+        return TokenSpace(_vocabulary(self.env.action_space(agent)) or 1)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> Seen:
         if seed is not None:
@@ -235,9 +221,33 @@ class _Adapted(SpacedEnv):
             if ids.dtype.kind in "iu" or not ids.size:
                 return ids.reshape(-1).astype(np.int64)
         raise UserError(
-            f"{_name(self.env)}: {agent} observes a {type(observation).__name__}; with {self.kind} "
-            f"actions it needs {self.kind}, bare or under the key {self.kind!r} or 'observation'."
+            f"{title_of(self.env)}: {agent} observes a {type(observation).__name__}; with "
+            f"{self.kind} actions it needs {self.kind}, bare or under the key {self.kind!r} or "
+            "'observation'."
         )
+
+
+def _kind_of_actions(env: ParallelEnv[str, Any, Any], name: str) -> Kind:
+    """The kind of all agents' actions; ``name``: see :func:`adapt`.
+
+    Raises:
+        UserError: actions are neither text nor tokens, or agents differ.
+    """
+    kinds = {
+        agent: action_kind(space_of(env, "action_space", agent)) for agent in env.possible_agents
+    }
+    for agent, kind in kinds.items():
+        if kind is None:
+            integers = all(is_of_integers(env.action_space(other)) for other in kinds)
+            way_out = f" --env discrete:{name} asks for them in text." if integers else ""
+            raise UserError(
+                f"{title_of(env)}: the actions of {agent} are {env.action_space(agent)}; an "
+                "environment for language models needs text, or token arrays of any length "
+                f"(gymnasium's Sequence(Discrete(V)) or coterie.envs.spaces.TokenSpace).{way_out}"
+            )
+    if len(set(kinds.values())) != 1:
+        raise UserError(f"{title_of(env)}: some agents speak text and others tokens; choose one.")
+    return "text" if "text" in kinds.values() else "tokens"
 
 
 def _says_active(observation: Any) -> bool:
@@ -256,7 +266,7 @@ def _check_vocabularies(env: "_Adapted", codecs: Mapping[str, TokenCodec]) -> No
         codec, space = codecs.get(role_of(agent)), env.action_space(agent)
         if codec is not None and codec.vocab_size != _vocabulary(space):
             raise UserError(
-                f"{_name(env.env)}: {agent} speaks {_vocabulary(space)} token ids and its model "
+                f"{title_of(env.env)}: {agent} speaks {_vocabulary(space)} token ids and its model "
                 f"{codec.vocab_size}; choose a model with the environment's vocabulary."
             )
 
@@ -282,7 +292,3 @@ def _array(value: Any) -> Any:
     except (TypeError, ValueError, RuntimeError):
         # Ragged lists and tensors of another device are no ids.
         return np.full(1, np.nan)
-
-
-def _size(space: Space[Any]) -> dict[str, int]:
-    return {"vocab_size": space.vocab_size} if isinstance(space, TokenSpace) else {}

@@ -122,7 +122,7 @@ def why_not_paid(agent: str, terms: Mapping[str, float], paid: float) -> str:
     return f"the reward_terms of {agent} sum to {total}, but it was paid {paid}"
 
 
-def why_not_kept(
+def why_no_info(
     agent: str, info: Mapping[str, Any], *, asked: bool = True, tokens: bool = False
 ) -> str:
     """Check an agent's info.
@@ -156,12 +156,12 @@ def python_info(
     agent: str, info: Mapping[str, Any], *, asked: bool = True, tokens: bool = False
 ) -> tuple[dict[str, Any], str]:
     """Convert NumPy numbers of an info to Python's; return the info and the result of
-    :func:`why_not_kept`, which takes the same arguments."""
+    :func:`why_no_info`, which takes the same arguments."""
     flags = {"asked": asked, "tokens": tokens}
-    if why_not_kept(agent, info, **flags):
+    if why_no_info(agent, info, **flags):
         named = _RULES.keys() | _LIMITS.keys()
         info = {key: _python_of(item) if key in named else item for key, item in info.items()}
-        return info, why_not_kept(agent, info, **flags)
+        return info, why_no_info(agent, info, **flags)
     return dict(info), ""
 
 

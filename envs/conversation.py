@@ -337,27 +337,29 @@ class ConversationEnv(ProblemEnv):
         observations: dict[str, dict[str, Any]] = {}
         infos: dict[str, dict[str, Any]] = {}
         for agent in self.agents:
-            ask, info = asks.get(agent), {}
+            ask = asks.get(agent)
             observations[agent] = {"text": ask.text if ask else "", "active": int(ask is not None)}
-            infos[agent] = info
-            if ask:
-                limit, stop = ask.max_new_tokens, ask.stop
-                info["piece"] = ask.piece
-                if ask.piece == "tools":
-                    info["tool_results"] = [_as_result(call) for call in calls[agent]]
-                elif agent in self._tools:
-                    info["offered_tools"] = self._tools[agent].schemas
-                if ask.continues or agent in self._tools:
-                    info["continues"] = True
-                if limit is None:
-                    limit = getattr(self.settings, "max_new_tokens", None)
-                if limit is not None:
-                    info["max_new_tokens"] = limit
-                stop = getattr(self.settings, "stop", None) if stop is None else stop
-                if stop is not None:
-                    # The rules of the contract refuse other types.
-                    info["stop"] = list(stop) if isinstance(stop, list | tuple) else stop
+            infos[agent] = self._info_of(agent, ask, calls.get(agent, ())) if ask else {}
         return observations, infos
+
+    def _info_of(self, agent: str, ask: Ask, calls: Sequence[ToolCall]) -> dict[str, Any]:
+        """What an agent that is asked reads beside the text: piece, tools and limits."""
+        info: dict[str, Any] = {"piece": ask.piece}
+        if ask.piece == "tools":
+            info["tool_results"] = [_as_result(call) for call in calls]
+        elif agent in self._tools:
+            info["offered_tools"] = self._tools[agent].schemas
+        if ask.continues or agent in self._tools:
+            info["continues"] = True
+        for name in ("max_new_tokens", "stop"):
+            limit = getattr(ask, name)
+            if limit is None:
+                limit = getattr(self.settings, name, None)
+            if limit is not None:
+                info[name] = limit
+        if isinstance(info.get("stop"), list | tuple):  # the contract's rules refuse other types
+            info["stop"] = list(info["stop"])
+        return info
 
     def _final_infos(self, outcome: Outcome) -> dict[str, dict[str, Any]]:
         problem = self._problem.id if self._problem else ""
@@ -401,11 +403,12 @@ class ConversationEnv(ProblemEnv):
 
     def _by_turn(self, agent: str, rewards: Any) -> Any:
         """The rewards of an agent's answers by its turns: calls earn what comes after them."""
-        ends = [ask.piece == "tools" for ask in [*self._asks_of(agent)[1:], Ask(" ")]]
-        if not isinstance(rewards, Sequence) or len(rewards) != ends.count(False):
+        # A turn called tools if their results follow it; nothing follows the last turn.
+        called = [*(ask.piece == "tools" for ask in self._asks_of(agent)[1:]), False]
+        if not isinstance(rewards, Sequence) or len(rewards) != called.count(False):
             return rewards  # the rules of the contract refuse it
         left = iter(rewards)
-        return [0.0 if goes_on else next(left) for goes_on in ends]
+        return [0.0 if called_tools else next(left) for called_tools in called]
 
     def _measured_calls(self, agent: str) -> dict[str, int]:
         if agent not in self._tools:

@@ -9,7 +9,7 @@ import importlib.util
 
 from coterie.cli.extras import ENVIRONMENT_KINDS
 from coterie.datatypes import UserError, read_options
-from coterie.envs.registry import EnvSpec
+from coterie.envs.env_spec import EnvSpec
 
 
 def is_other(name: str) -> bool:

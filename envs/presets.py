@@ -1,13 +1,11 @@
 """Presets by name."""
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from coterie.cli.plugins import load
-from coterie.datatypes import UserError
-from coterie.datatypes.errors import join_or
+from coterie.datatypes import UserError, suggest_briefly
 from coterie.envs.env_spec import EnvSpec
 from coterie.envs.preset import Preset
 from coterie.envs.registry import default_settings, registered, spec
@@ -46,9 +44,7 @@ def preset_called(name: str, env: str = "") -> Preset:
     presets = known(env)
     if name in presets:
         return presets[name]
-    near = difflib.get_close_matches(name, presets, n=3)
-    hint = f"did you mean {join_or(near)}?" if near else f"known: {', '.join(sorted(presets))}"
-    raise UserError(f"unknown preset '{name}'; {hint}")
+    raise UserError(f"unknown preset {name!r}; {suggest_briefly(name, presets)}")
 
 
 def settings_of(env: str, preset: str | None = None) -> Any:

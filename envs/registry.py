@@ -20,6 +20,7 @@ from coterie.envs.adapt import adapt, is_text_env
 from coterie.envs.contract import roles_of
 from coterie.envs.env_spec import EnvSpec
 from coterie.envs.guarded import Guarded, call
+from coterie.envs.kinds import is_other, spec_of
 from coterie.envs.padded_view import PaddedView
 from coterie.envs.token_view import TokenView
 from coterie.problems.source import ProblemSource
@@ -29,8 +30,6 @@ View = Literal["token", "text", "padded"]
 PLUGINS = Plugins("coterie.environments", "env")
 """Entry points: the name is for ``--env``, the value an :class:`EnvSpec`, a PettingZoo environment
 class, or a function that makes one."""
-
-
 _SPECS: dict[str, EnvSpec] = {}
 
 
@@ -138,14 +137,18 @@ def make(
         if not is_text_env(env):
             env = adapt(env, view="text", name=name)
         return env
-    if getattr(env, "speaks_tokens", False):
-        pass
-    elif not is_text_env(env):
-        env = adapt(env, codecs, name=name)
-    else:
-        # Registered environments are tested against the contract once, by their tests.
-        env = TokenView(env if name in _SPECS else Guarded(env, text=True), codecs)
+    if not getattr(env, "speaks_tokens", False):
+        env = _in_tokens(env, name, codecs)
     return PaddedView(env) if view == "padded" else env
+
+
+def _in_tokens(
+    env: Any, name: str, codecs: Mapping[str, TokenCodec] | None
+) -> pettingzoo.ParallelEnv[str, Any, Any]:
+    if not is_text_env(env):
+        return adapt(env, codecs, name=name)
+    # Registered environments are tested against the contract once, by their tests.
+    return TokenView(env if name in _SPECS else Guarded(env, text=True), codecs)
 
 
 def default_settings(spec: EnvSpec) -> Any:
@@ -188,8 +191,6 @@ def _find(name: str) -> tuple[EnvSpec, str]:
     """The spec of ``name``, and the prefix of messages about it."""
     if name in _SPECS:
         return _SPECS[name], f"env {name!r}"
-    from coterie.envs.kinds import is_other, spec_of  # these stand on this module
-
     if is_other(name):
         return spec_of(name), f"env {name!r}"
     path, title = PLUGINS.find(name, (*names(), *(f"{kind}:ID" for kind in ENVIRONMENT_KINDS)))
@@ -197,30 +198,39 @@ def _find(name: str) -> tuple[EnvSpec, str]:
     if isinstance(target, EnvSpec):
         if path != name and target.name != name:
             raise UserError(f"{title} is an EnvSpec named {target.name!r}; give both one name.")
-        _check_settings(target.settings, "EnvSpec.settings", title)
-        if isinstance(target.roles, str):
-            raise UserError(f'{title}: EnvSpec.roles is a text; write ("{target.roles}",).')
-        # What a run's settings may be is tested where they are set.
-        values = {
-            field: dict.fromkeys(value) if isinstance(value, Mapping) else value
-            for field, value in vars(target).items()
-        }
-        if isinstance(target.roles, list):
-            values["roles"] = tuple(target.roles)
-        check_fields(EnvSpec, values, at=f"{title}: EnvSpec.")
+        _check_spec(target, title)
         return target, title
     if not callable(target):
         raise UserError(
             f"{title} is a {type(target).__name__}; it must be a coterie.EnvSpec, a PettingZoo "
             "environment class or a function that makes one."
         )
-    # What a ConversationEnv says of itself.
+    return _spec_of_factory(target, name, path, title), title
+
+
+def _check_spec(target: EnvSpec, title: str) -> None:
+    """Refuse a spec of others whose fields are of other types than their hints say."""
+    _check_settings(target.settings, "EnvSpec.settings", title)
+    if isinstance(target.roles, str):
+        raise UserError(f'{title}: EnvSpec.roles is a text; write ("{target.roles}",).')
+    # What a run's settings may be is tested where they are set.
+    values = {
+        field: dict.fromkeys(value) if isinstance(value, Mapping) else value
+        for field, value in vars(target).items()
+    }
+    if isinstance(target.roles, list):
+        values["roles"] = tuple(target.roles)
+    check_fields(EnvSpec, values, at=f"{title}: EnvSpec.")
+
+
+def _spec_of_factory(target: Callable[..., Any], name: str, path: str, title: str) -> EnvSpec:
+    """The spec of a class or function of others: what a ConversationEnv says of itself."""
     rereads, roles = getattr(target, "rereads", None), getattr(target, "default_roles", ())
     takes_both = _takes(target, "settings") and _takes(target, "roles")
     settings = getattr(target, "settings_class", None) if takes_both else None
     _check_settings(settings, "settings_class", title)
     roles = roles if isinstance(roles, tuple) else ()
-    return EnvSpec(name, 0, path, settings, roles, rereads=rereads), title
+    return EnvSpec(name, 0, path, settings, roles, rereads=rereads)
 
 
 def takes_roles(name: str) -> bool:
@@ -248,8 +258,16 @@ def _without_default(settings: Any) -> list[str]:
     ]
 
 
+_CONVERSIONS: Mapping[str, Callable[[Any], Any]] = {
+    "check": lambda rules: [(bool(wrong), str(why)) for wrong, why in rules],
+    "learns": tuple,
+    "learning": dict,
+}
+"""Function of an :class:`EnvSpec` -> what brings its result into one form."""
+
+
 def ask(spec: EnvSpec, name: str, *arguments: Any) -> Any:
-    """Call a function of an :class:`EnvSpec`; the result of ``check`` becomes a list.
+    """Call a function of an :class:`EnvSpec`; its result has the form of :data:`_CONVERSIONS`.
 
     Args:
         spec: the environment's spec.
@@ -261,11 +279,7 @@ def ask(spec: EnvSpec, name: str, *arguments: Any) -> Any:
     """
     try:
         result = getattr(spec, name)(*arguments)
-        if name == "check":
-            return [(bool(wrong), str(why)) for wrong, why in result]
-        if name == "learns":
-            return tuple(result)
-        return dict(result) if name == "learning" else result
+        return _CONVERSIONS[name](result) if name in _CONVERSIONS else result
     except UserError:
         raise
     except (Exception, SystemExit) as error:

@@ -91,12 +91,13 @@ Conversation = Generator[Turn | Asks, Answers, Outcome]
 
 def as_asks(asks: Asks) -> dict[str, Ask]:
     """Turn every plain string of ``asks`` into an :class:`Ask`."""
-    return {
-        agent: Ask(ask, "fresh" if isinstance(ask, Fresh) else "message")
-        if isinstance(ask, str)
-        else ask
-        for agent, ask in asks.items()
-    }
+    return {agent: _as_ask(ask) for agent, ask in asks.items()}
+
+
+def _as_ask(ask: str | Ask) -> Ask:
+    if isinstance(ask, Ask):
+        return ask
+    return Ask(ask, "fresh" if isinstance(ask, Fresh) else "message")
 
 
 def why_no_asks(asks: Any, agents: Collection[str], begun: Collection[str]) -> str:
@@ -109,11 +110,12 @@ def why_no_asks(asks: Any, agents: Collection[str], begun: Collection[str]) -> s
     """
 
     def says_something(agent: str, ask: Any) -> bool:
-        if isinstance(ask, Ask) and ask.piece == "tools":
+        if not isinstance(ask, str | Ask):
             return False
-        text = ask.text if isinstance(ask, Ask) else ask
-        goes_on = isinstance(ask, Ask) and ask.piece == "continuation" and agent in begun
-        return isinstance(text, str) and (bool(text) or goes_on)
+        ask = _as_ask(ask)
+        if ask.piece == "tools" or not isinstance(ask.text, str):
+            return False
+        return bool(ask.text) or (ask.piece == "continuation" and agent in begun)
 
     if isinstance(asks, Outcome):
         return "yielded an Outcome; return it"

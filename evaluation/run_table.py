@@ -57,20 +57,23 @@ def lines(
     table_lines: list[Line] = []
     for row in rows:
         first, last = before.get(row.metric), after.get(row.metric)
-        since = (warmed_up or before).get(row.metric)
-        if first or last:
-            change = _change(since, last, row) if since and last else ("", "")
-            table_lines.append(
-                Line(
-                    row.label,
-                    _cell(first),
-                    _cell(last),
-                    *change,
-                    row.metric,
-                    _cell(warmed_up.get(row.metric)),
-                    _value(first),
-                )
+        if first is None and last is None:
+            continue
+        since, change, judged = (warmed_up or before).get(row.metric), "", ""
+        if since and last:
+            change, judged = _change(since, last, row)
+        table_lines.append(
+            Line(
+                label=row.label,
+                before=_cell(first),
+                after=_cell(last),
+                change=change,
+                verdict=judged,
+                metric=row.metric,
+                warmed_up=_cell(warmed_up.get(row.metric)),
+                before_without_interval=_value(first),
             )
+        )
     return table_lines
 
 

@@ -60,35 +60,25 @@ OPERATIONS: dict[str, str] = {
 _COMPILED = tuple(re.compile(pattern) for pattern in OPERATIONS.values())
 # A tag begins with a letter: "x < 3 and y > 2" has none.
 _TAG = re.compile(r"</?[A-Za-z_][\w.-]*(?:\s[^<>]*)?>")
+_SEMANTIC, _STRUCTURAL = 0.6, 0.4
+"""Weights of the two parts of a distance."""
 
 
 def hybrid_distance(
-    embeddings_BD: npt.ArrayLike | None,
-    signatures_BC: npt.ArrayLike,
-    *,
-    semantic: float = 0.6,
-    structural: float = 0.4,
+    embeddings_BD: npt.ArrayLike, signatures_BC: npt.ArrayLike
 ) -> npt.NDArray[np.float64]:
-    """(B, B) ``semantic (1 - cos) + structural (1 - Jaccard)`` (CoRe, arXiv:2601.21600, eq. 12).
+    """(B, B) ``0.6 (1 - cos) + 0.4 (1 - Jaccard)`` (CoRe, arXiv:2601.21600, eq. 12).
 
-    Symmetric, zero on the diagonal, within [0, 2 semantic + structural] because a cosine can be
-    negative: [0, 1.6] under the defaults. Rows need not be unit vectors; where both rows
-    are zero vectors (or both signatures empty) that part is 0, where exactly one is, it is 1.
-
-    ``embeddings_BD`` may be None only where ``semantic`` is 0.
+    Symmetric, zero on the diagonal, within [0, 1.6] because a cosine can be negative. Rows need not
+    be unit vectors; where both rows are zero vectors (or both signatures empty) that part is 0,
+    where exactly one is, it is 1.
     """
     signatures_BC = np.asarray(signatures_BC, dtype=bool)
-    distance_BB = structural * _jaccard_distance(signatures_BC)
-    if semantic:
-        if embeddings_BD is None:
-            raise UserError(
-                f"A distance with semantic weight {semantic} needs embeddings: choose an encoder "
-                "or set the semantic weight to 0."
-            )
-        embeddings_BD = np.asarray(embeddings_BD, dtype=np.float64)
-        if len(embeddings_BD) != len(signatures_BC):
-            raise ValueError(f"{len(embeddings_BD)} embeddings, {len(signatures_BC)} signatures")
-        distance_BB += semantic * _cosine_distance(embeddings_BD)
+    embeddings_BD = np.asarray(embeddings_BD, dtype=np.float64)
+    if len(embeddings_BD) != len(signatures_BC):
+        raise ValueError(f"{len(embeddings_BD)} embeddings, {len(signatures_BC)} signatures")
+    distance_BB = _STRUCTURAL * _jaccard_distance(signatures_BC)
+    distance_BB += _SEMANTIC * _cosine_distance(embeddings_BD)
     distance_BB = np.round((distance_BB + distance_BB.T) / 2, _DECIMALS)
     np.fill_diagonal(distance_BB, 0.0)
     return distance_BB

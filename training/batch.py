@@ -86,12 +86,25 @@ async def sample_batch(
         problems: number of problems in a step.
         learners: roles that learn.
     """
+    if algorithms.usual.dynamic_sampling:
+        return await _sample_until_full(play, read, algorithms, key, problems, learners)
+    readings: dict[int, Reading | None] = {}
+    episodes = [_penalise(episode, algorithms) for episode in await play(problems)]
+    rows = [row for _, row in _rows_to_compare(episodes, key, learners)]
+    await _read_into(readings, rows, read)
+    return StepBatch(episodes, rows, 1, readings)
+
+
+async def _sample_until_full(
+    play: Callable[[int], Awaitable[list[Episode]]],
+    read: Read,
+    algorithms: RoleAlgorithms,
+    key: str,
+    problems: int,
+    learners: Collection[str],
+) -> StepBatch:
+    """:func:`sample_batch` under dynamic sampling: play until enough problems are informative."""
     algorithm, readings = algorithms.usual, dict[int, Reading | None]()
-    if not algorithm.dynamic_sampling:
-        episodes = [_penalise(episode, algorithms) for episode in await play(problems)]
-        rows = [row for _, row in _rows_to_compare(episodes, key, learners)]
-        await _read_into(readings, rows, read)
-        return StepBatch(episodes, rows, 1, readings)
     episodes, rows = list[Episode](), list[Trajectory]()
     taught, others = quotas(learners, algorithms, problems)
     rounds = 0

@@ -66,8 +66,8 @@ class Session(AbstractContextManager["Session"]):
         first = self._progress.warmed + 1
         if first <= last:
             self.run_async(self.team.backend.rest())  # free sampling memory first
-            lines = self.runtime.slow
-            for step in warmup.steps(first, self.run, self.console, check, lines=lines):
+            slow = self.runtime.slow
+            for step in warmup.steps(first, self.run, self.console, check, slow=slow):
                 self._checkpointer.advance(warmed=step)
                 if step == last or is_due(step, self._settings.checkpoint_every):
                     self.save()
@@ -137,8 +137,8 @@ class Session(AbstractContextManager["Session"]):
             }
 
         rows = sum(row.role in self.team.trained for row in batch.rows)
-        lines = self.runtime.slow
-        shown = learning(self.console, f"step {step}", rows, lines=lines, bar=self._bar)
+        slow = self.runtime.slow
+        shown = learning(self.console, f"step {step}", rows, slow=slow, bar=self._bar)
         with self._timed("update"), shown:
             # Episodes that are played ahead need the event loop meanwhile.
             return self.run_async(asyncio.to_thread(learn)) if self.sampler.is_ahead else learn()
@@ -265,11 +265,9 @@ class Session(AbstractContextManager["Session"]):
     ) -> AbstractContextManager[None]:
         """Show the progress of a part of a step, if the models are slow; ``read`` counts beside the
         answers."""
-        title, lines = f"{step}: {what}", self.runtime.slow
+        title, slow = f"{step}: {what}", self.runtime.slow
         pulses = Sum(ANSWERED, *read), Sum(ENDED, *read)
-        return stage_of_step(
-            self.console, title, answers, lines=lines, bar=self._bar, pulses=pulses
-        )
+        return stage_of_step(self.console, title, answers, slow=slow, bar=self._bar, pulses=pulses)
 
     @contextmanager
     def _timed(self, phase: str) -> Iterator[None]:

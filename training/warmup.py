@@ -23,12 +23,22 @@ from coterie.problems.stream import ProblemStream
 from coterie.rewards.grading.checkers import LONGEST
 from coterie.training.config.run_settings import ProblemsPerStep
 
+
+@dataclass(frozen=True)
+class _Form:
+    """A form of answers."""
+
+    words: str
+    line: str
+    """The last line of an answer; ``{}`` stands for the gold answer."""
+
+
 _FORMS = {
-    "\\boxed": "\\boxed{}",
-    "<final_answer>": "<final_answer>",
-    "Answer:": "a line `Answer: ...`",
+    "\\boxed": _Form("\\boxed{}", "\\boxed{{{}}}"),
+    "<final_answer>": _Form("<final_answer>", "<final_answer>{}</final_answer>"),
+    "Answer:": _Form("a line `Answer: ...`", "Answer: {}"),
 }
-"""Mark of an answer's form in prompts and answers -> the form in words."""
+"""Mark of a form in prompts and answers -> the form."""
 
 NOBODY = "none"
 """The value of ``--agents.ROLE.warmup`` for a role without a warm-up."""
@@ -82,28 +92,31 @@ def prepare_warmup(
     Raises:
         UserError: a set without worked solutions.
     """
+    if not settings.steps:
+        return {}, {}
     opened: dict[str, tuple[ProblemSource, ...]] = {}
     streams: dict[str, ProblemStream] = {}
     fingerprints: dict[str, str] = {}
-    if settings.steps:
-        for role, agent in agents.items():
-            if not agent.trained or agent.warmup == NOBODY:
-                continue
-            text = agent.warmup or settings.problems or ""
-            # A single name is read as it is, without a weight.
-            chosen = replace(problems, train=text) if text else problems
-            sources = opened.setdefault(text, open_training(chosen, seed, worked=True))
-            stream = _stream(chosen, sources, problems.evaluated, prepared.evaluation, seed, check)
-            if not text and problems.limit is not None:
-                few = {key for source in prepared.train.sources for key in keys_of(source)}
-                stream.leave_out(
-                    lambda problem, few=few: problem_key(problem) not in few,
-                    "none of the problems of --problems.limit has a worked solution: raise it, or "
-                    "name a set with --warmup.problems",
-                )
-            streams[role] = stream
-            flag = f"--agents.{role}.warmup" if agent.warmup else "--warmup.problems"
-            fingerprints[flag] = _fingerprint(sources)
+    for role, agent in agents.items():
+        if not agent.trained or agent.warmup == NOBODY:
+            continue
+        text = agent.warmup or settings.problems or ""
+        # A single name is read as it is, without a weight.
+        chosen = replace(problems, train=text) if text else problems
+        if text not in opened:
+            opened[text] = open_training(chosen, seed, worked=True)
+        sources = opened[text]
+        stream = _stream(chosen, sources, problems.evaluated, prepared.evaluation, seed, check)
+        if not text and problems.limit is not None:
+            few = {key for source in prepared.train.sources for key in keys_of(source)}
+            stream.leave_out(
+                lambda problem, few=few: problem_key(problem) not in few,
+                "none of the problems of --problems.limit has a worked solution: raise it, or "
+                "name a set with --warmup.problems",
+            )
+        streams[role] = stream
+        flag = f"--agents.{role}.warmup" if agent.warmup else "--warmup.problems"
+        fingerprints[flag] = _fingerprint(sources)
     return streams, fingerprints
 
 
@@ -149,15 +162,12 @@ def other_form(problem: Problem, prompt: str, check: Check) -> str:
     instructions = prompt.rstrip().removesuffix("Answer:")
     mark = next((mark for mark in _FORMS if mark in instructions), "")
     is_other = mark not in solution and check(solution, problem).correct
-    return _FORMS[mark] if is_other else ""
+    return _FORMS[mark].words if is_other else ""
 
 
 def _last_line(prompt: str, gold: str) -> str:
-    if "\\boxed" in prompt:
-        return f"\\boxed{{{gold}}}"
-    if "<final_answer>" in prompt:
-        return f"<final_answer>{gold}</final_answer>"
-    return f"Answer: {gold}"
+    form = next((form for mark, form in _FORMS.items() if mark in prompt), _FORMS["Answer:"])
+    return form.line.format(gold)
 
 
 def check_warmup(settings: WarmupSettings, agents: Mapping[str, AgentSettings]) -> None:

@@ -106,7 +106,7 @@ class WarmUp:
         console: Console,
         check: Callable[[], None],
         *,
-        lines: bool = False,
+        slow: bool = False,
     ) -> Iterator[int]:
         """Do and log every step from ``first`` on, and yield its number.
 
@@ -115,7 +115,7 @@ class WarmUp:
             run: gets the logs.
             console: shows progress.
             check: called after each step; raises to stop.
-            lines: whether to print progress off a terminal.
+            slow: whether the models are, so that progress is shown within a step.
 
         Raises:
             UserError: weights or losses are not finite.
@@ -129,7 +129,7 @@ class WarmUp:
                     console,
                     f"warmup step {number}",
                     self._count * len(self._streams),
-                    lines=lines,
+                    slow=slow,
                     bar=book.part,
                 )
                 try:

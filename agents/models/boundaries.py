@@ -99,10 +99,8 @@ def _ended(
 ) -> Fault:
     """The fault of the turns that follow an answer with the end mark ``mark``."""
     said = begun[-1]["content"]
-    (whole,), (alone,) = (
-        render(tokenizer, [conversation], goes_on=goes_on)
-        for conversation, goes_on in (([*begun, *after], True), (begun, False))
-    )
+    (whole,) = render(tokenizer, [[*begun, *after]], goes_on=True)
+    (alone,) = render(tokenizer, [begun], goes_on=False)
     tail = (whole.text or "").rpartition(said)[2]
     closing = (alone.text or "").rpartition(said)[2].strip()
     decode = tokenizer.backend_tokenizer.decode

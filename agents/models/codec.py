@@ -81,7 +81,9 @@ class HFCodec:
         """Whether the first mark after an answer belongs to the answer rather than to the next
         speaker."""
         if self._frame is not None:
-            ends = self._read_ends(self._frame, ends, tokenizer)
+            mark, self._closes = self._read_end(self._frame, ends, tokenizer)
+            if mark is not None:
+                ends.insert(0, mark)
         self.eos_ids = tuple(dict.fromkeys(ends))
         """Ids that end a turn: first the template's mark, then the tokenizer's."""
         self._silent = {*ends, tokenizer.pad_token_id}
@@ -91,27 +93,30 @@ class HFCodec:
         """Whether there is a chat template that renders later messages of the user, too."""
         return self._frame is not None and self._frame.between is not None
 
-    def _read_ends(self, frame: "ChatFrame", ends: list[int], tokenizer: Any) -> list[int]:
-        """Put the mark with which the template closes an answer in front of ``ends``."""
+    def _read_end(
+        self, frame: "ChatFrame", ends: Sequence[int], tokenizer: Any
+    ) -> tuple[int | None, bool]:
+        """(the mark with which the template closes an answer, if there is one; whether the first
+        mark after an answer belongs to the answer)."""
         closing, _ = self._plain.encode_behind((frame.closing,), ())
-        self._closes = self._plain.first_mark(closing) is not None
+        closes = self._plain.first_mark(closing) is not None
         if frame.between is None:
-            return ends
+            return None, closes
         head, _ = self._plain.encode_behind((frame.between[0],), ())
         first = self._plain.first_mark(head)
         if first is None:
-            return ends
+            return None, closes
         mark = head[first]
-        self._closes = self._closes or mark == tokenizer.eos_token_id
+        closes = closes or mark == tokenizer.eos_token_id
         within, _ = self._plain.encode_behind((frame.within,), ())
         if mark not in ends:
             if mark in within or mark == tokenizer.bos_token_id:
                 # The mark ends a part of the answer, such as its thought, or begins conversations.
-                return ends
-            if not self._closes and self._plain.decode(head[:first]).strip():
+                return None, closes
+            if not closes and self._plain.decode(head[:first]).strip():
                 # The mark is part of the next speaker's name.
-                return ends
-        return [mark, *ends]
+                return None, closes
+        return mark, closes
 
     def open(self, message: str) -> list[int]:
         if self._frame is None:

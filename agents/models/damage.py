@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,10 +64,10 @@ def check_finite(tensors: Mapping[str, Tensor], model: str, folder: Path | None)
     """
     wrong = next((name for name, tensor in tensors.items() if not all_finite(tensor)), None)
     if wrong is not None:
-        where = _stored(folder, lambda name, read: not all_finite(read(name))) or (model, wrong)
+        found = ((path, name) for path, name, read in _stored(folder) if not all_finite(read()))
+        file, name = next(found, (model, wrong))
         raise UserError(
-            f"{where[0]}: the weights {where[1]} are not finite; take another copy of that "
-            "checkpoint"
+            f"{file}: the weights {name} are not finite; take another copy of that checkpoint"
         )
 
 
@@ -82,7 +83,7 @@ def check_complete(info: Mapping[str, Any], model: str, folder: Path | None) -> 
         UserError: names the file and the tensors.
     """
     for wrong, stored, wanted in info["mismatched_keys"]:
-        file, _ = _stored(folder, lambda name, _, wrong=wrong: name == wrong) or (model, wrong)
+        file = next((path for path, name, _ in _stored(folder) if name == wrong), model)
         raise UserError(
             f"{file}: the weights {wrong} are of shape {tuple(stored)}, and its config.json wants "
             f"{tuple(wanted)}"
@@ -94,13 +95,9 @@ def check_complete(info: Mapping[str, Any], model: str, folder: Path | None) -> 
         )
 
 
-def _stored(
-    folder: Path | None, wanted: Callable[[str, Callable[[str], Tensor]], bool]
-) -> tuple[Path, str] | None:
-    """The first ``wanted`` tensor of a checkpoint: its file and its name."""
+def _stored(folder: Path | None) -> Iterator[tuple[Path, str, Callable[[], Tensor]]]:
+    """Yield (file, name, a function that reads it) of each tensor of a checkpoint."""
     for path in sorted(folder.glob("*.safetensors")) if folder else ():
         with safe_open(path, "pt") as file:
             for name in sorted(file.keys()):
-                if wanted(name, file.get_tensor):
-                    return path, name
-    return None
+                yield path, name, partial(file.get_tensor, name)

@@ -13,11 +13,10 @@ class PlainText:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self._rust = tokenizer.backend_tokenizer
-        self._special = frozenset(int(i) for i in tokenizer.all_special_ids) | frozenset(
-            int(i) for i, t in tokenizer.added_tokens_decoder.items() if t.special
-        )
-        added = tokenizer.added_tokens_decoder.items()
-        self._marks = self._special | {int(i) for i, t in added if str(t.content).strip()}
+        added = {int(i): token for i, token in tokenizer.added_tokens_decoder.items()}
+        self._special = {int(i) for i in tokenizer.all_special_ids}
+        self._special |= {i for i, token in added.items() if token.special}
+        self._marks = self._special | {i for i, t in added.items() if str(t.content).strip()}
         self._unknown_id: int | None = tokenizer.unk_token_id
         self.start_ids = self._read_start_ids()
         """Ids that the tokenizer itself puts before a text (beginning of sequence)."""

@@ -308,12 +308,14 @@ def packing_agrees(handle: ModelHandle) -> bool:
 
 def _eos_ids(module: Any, tokenizer: Any) -> tuple[int, ...]:
     """All ids that end a text; the generation settings can list several."""
+    generation = module.generation_config
+    of_model = None if generation is None else generation.eos_token_id
     ids: set[int] = set()
-    for value in (
-        module.generation_config.eos_token_id if module.generation_config is not None else None,
-        tokenizer.eos_token_id,
-    ):
-        ids.update(value if isinstance(value, list | tuple) else () if value is None else (value,))
+    for stated in (of_model, tokenizer.eos_token_id):
+        if isinstance(stated, list | tuple):
+            ids.update(stated)
+        elif stated is not None:
+            ids.add(stated)
     return tuple(sorted(ids))
 
 

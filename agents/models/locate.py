@@ -366,9 +366,9 @@ def _check_hub(spec: ModelSpec) -> None:
         raise UserError(
             f"model {name!r} cannot be downloaded from the hub ({reason}); {way_out}"
         ) from error
-    if "config.json" not in files and set(_ADAPTER) <= set(files):
-        return
     if "config.json" not in files:
+        if set(_ADAPTER) <= set(files):
+            return
         raise UserError(f"{name!r} on the hub is not a checkpoint: it has no config.json")
     if not any(f.endswith(".safetensors") for f in files):
         raise UserError(f"{name!r} on the hub has no safetensors weights; choose another revision")

@@ -111,25 +111,10 @@ def add_adapter(
     Raises:
         UserError: the model does not support the adapter, or the loaded adapter does not fit.
     """
-    from peft import LoraConfig, PeftModel, get_peft_model
+    from peft import PeftModel, get_peft_model
 
     base: Any = module.get_base_model() if isinstance(module, PeftModel) else module
-    if spec.adapter is None:
-        config = LoraConfig(
-            task_type="CAUSAL_LM",
-            r=spec.rank,
-            lora_alpha=spec.alpha,  # type: ignore[arg-type]
-            lora_dropout=0.0,
-            target_modules=resolve_targets(base, spec.targets),
-            fan_in_fan_out=any(isinstance(part, Conv1D) for part in base.modules()),
-        )
-    else:
-        with in_one_sentence(f"{spec.adapter}/adapter_config.json cannot be used"):
-            config = LoraConfig.from_pretrained(spec.adapter)
-        if not isinstance(config, LoraConfig):
-            raise UserError(f"{spec.adapter} is not a LoRA adapter but of type {config.peft_type}")
-        config.inference_mode = False
-        config.lora_dropout = 0.0
+    config = _new_config(base, spec) if spec.adapter is None else _stored_config(spec.adapter)
     if base.name_or_path:
         # peft sets this for the first adapter of a base only.
         config.base_model_name_or_path = base.name_or_path
@@ -149,6 +134,33 @@ def add_adapter(
         load_adapter(module, user_path(spec.adapter), name)
     compute_in_one_format(module)
     return module.eval()
+
+
+def _new_config(base: Any, spec: LoraSpec) -> Any:
+    """The ``LoraConfig`` of a new adapter."""
+    from peft import LoraConfig
+
+    return LoraConfig(
+        task_type="CAUSAL_LM",
+        r=spec.rank,
+        lora_alpha=spec.alpha,  # type: ignore[arg-type]
+        lora_dropout=0.0,
+        target_modules=resolve_targets(base, spec.targets),
+        fan_in_fan_out=any(isinstance(part, Conv1D) for part in base.modules()),
+    )
+
+
+def _stored_config(adapter: str) -> Any:
+    """The ``LoraConfig`` of an adapter in a folder, which may learn."""
+    from peft import LoraConfig
+
+    with in_one_sentence(f"{adapter}/adapter_config.json cannot be used"):
+        config = LoraConfig.from_pretrained(adapter)
+    if not isinstance(config, LoraConfig):
+        raise UserError(f"{adapter} is not a LoRA adapter but of type {config.peft_type}")
+    config.inference_mode = False
+    config.lora_dropout = 0.0
+    return config
 
 
 def compute_in_one_format(module: nn.Module) -> None:

@@ -40,10 +40,13 @@ class Rules:
         top_p = torch.tensor([s.top_p for s in samplings], device=device)
         filtered = ((top_k < vocab_size) | (top_p < 1)) & ~greedy
         temperature = torch.where(greedy, 1.0, temperature)
+        any_filtered = bool(filtered.any())
         return Rules(
-            temperature if bool((temperature != 1).any()) else None,
-            greedy if bool(greedy.any()) else None,
-            *((filtered, top_k, top_p) if bool(filtered.any()) else (None, None, None)),
+            temperature_B=temperature if bool((temperature != 1).any()) else None,
+            greedy_B=greedy if bool(greedy.any()) else None,
+            filtered_B=filtered if any_filtered else None,
+            top_k_B=top_k if any_filtered else None,
+            top_p_B=top_p if any_filtered else None,
         )
 
     def select(self, index_N: Tensor) -> "Rules":

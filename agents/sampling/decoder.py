@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-# P distinct prompts, B rows, V vocabulary
+# P distinct prompts, B rows, T cached positions, V vocabulary
 
 
 class Decoder(Protocol):
@@ -30,9 +30,6 @@ class Decoder(Protocol):
     def drop(self, holes_N: Tensor, movers_N: Tensor, rows: int) -> None:
         """Keep the first ``rows`` rows after moving row ``movers_N[i]`` to ``holes_N[i]``."""
         ...
-
-
-# P distinct prompts, B rows, T cached positions, V vocabulary
 
 
 class GenericDecoder:

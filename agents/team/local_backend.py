@@ -78,8 +78,10 @@ class LocalBackend:
 
         for role, policy in self._policies.items():
             if isinstance(policy, LocalPolicy):
-                free = policy.sampler.release if role in self._learners else policy.sampler.forget
-                free()
+                if role in self._learners:
+                    policy.sampler.release()
+                else:
+                    policy.sampler.forget()
         return_freed_memory()
 
     async def read(

@@ -107,13 +107,16 @@ def check_engines(
 
 
 def _check_tensor_parallel(role: str, agent: AgentSettings, engine: str, *, here: bool) -> None:
-    flag, count = f"--agents.{role}.tensor-parallel", agent.tensor_parallel
+    count = agent.tensor_parallel
+    if count == 1:
+        return
+    flag = f"--agents.{role}.tensor-parallel"
     device = agent.device if agent.engine_device == "auto" else agent.engine_device
     refuse(
-        (count > 1 and engine != "vllm", f"{flag} needs --engine vllm"),
-        (count > 1 and device == "cpu", f"{flag} needs GPUs, and the engine of {role} is on a CPU"),
+        (engine != "vllm", f"{flag} needs --engine vllm"),
+        (device == "cpu", f"{flag} needs GPUs, and the engine of {role} is on a CPU"),
     )
-    if count > 1 and here:
+    if here:
         from torch import cuda
 
         first = int(device.partition(":")[2] or 0)

@@ -34,8 +34,9 @@ def read_rows(
     from coterie.algorithms.batched_model import BatchedModel
     from coterie.algorithms.distillation import on_sampled
 
+    readings: list[Reading | None] = [None for _ in rows]
     use = [i for i, r in enumerate(rows) if r.is_readable(handle.context, handle.vocab_size)]
-    read, readings = [rows[i] for i in use], list[Reading | None]([None] * len(rows))
+    read = [rows[i] for i in use]
     tokens = LearnerSettings().micro_batch_tokens
     batched = BatchedModel(handle, tokens, request.temperature, READ)
     with handle.active():

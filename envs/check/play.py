@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from coterie.datatypes import why_not_of_turns
+from coterie.datatypes import role_of, why_not_of_turns
 from coterie.envs.check.actions import MISSING, ActionChooser, legal_answer
 from coterie.envs.contract import (
     CONTEXTS,
-    role_of,
     why_no_agents,
+    why_no_info,
     why_no_result,
     why_no_reward,
     why_not_grouped,
-    why_not_kept,
     why_not_paid,
     why_not_plain,
 )
@@ -87,17 +86,8 @@ def play(
         shown.note_answers({agent: actions[agent] for agent in active if agent in actions})
         over = _check_ends(live, terminations, truncations)
         now = _living(env, "step", observations)
-        revived = dead & set(now)
-        assert not revived, f"{_listed(revived)} ended and lives again"
+        _check_living(live, now, over, dead)
         dead |= over
-        came = set(now) - set(live)
-        assert not came - over, (
-            f"{_listed(came)} came after reset(): all agents of an episode live from its reset on, "
-            "and one that comes later is inactive until then"
-        )
-        assert set(now) == set(live) - over, (
-            f"agents is {now} after {_listed(over) or 'nobody'} ended out of {live}"
-        )
         for agent in live:
             assert agent in rewards, f"{agent} was alive and has no reward"
             _hold(why_no_reward(agent, rewards[agent]))
@@ -226,6 +216,27 @@ def _check_ends(live: list[str], terminations: Any, truncations: Any) -> set[str
     return over
 
 
+def _check_living(live: list[str], now: list[str], over: set[str], dead: set[str]) -> None:
+    """Check who lives after a step.
+
+    Args:
+        live: who lived before it.
+        now: who lives after it.
+        over: who ended in it.
+        dead: who ended in earlier steps.
+    """
+    revived = dead & set(now)
+    assert not revived, f"{_listed(revived)} ended and lives again"
+    came = set(now) - set(live)
+    assert not came - over, (
+        f"{_listed(came)} came after reset(): all agents of an episode live from its reset on, "
+        "and one that comes later is inactive until then"
+    )
+    assert set(now) == set(live) - over, (
+        f"agents is {now} after {_listed(over) or 'nobody'} ended out of {live}"
+    )
+
+
 def _check_info(agent: str, info: Any, *, asked: bool, tokens: bool) -> None:
     assert isinstance(info, dict), f"the info of {agent} is a {type(info).__name__}"
     # A token view gives contexts as ids.
@@ -237,7 +248,7 @@ def _check_info(agent: str, info: Any, *, asked: bool, tokens: bool) -> None:
             "str, int of at most 64 bits, float, bool, None, lists, dictionaries whose keys are "
             "strings, and .item() of NumPy's scalars"
         )
-    _hold(why_not_kept(agent, info, asked=asked, tokens=tokens))
+    _hold(why_no_info(agent, info, asked=asked, tokens=tokens))
 
 
 def _check_last_info(env: Any, agent: str, info: Mapping[str, Any], paid: float) -> None:

@@ -138,9 +138,11 @@ class CoreTeachingEnv(ConversationEnv):
             order = {agent: i for i, agent in enumerate(self.possible_agents)}
             traces.sort(key=lambda trace: order[trace.agent])
 
-        read = {role_of(agent): hint for agent, hint in reread.items()}
+        reread_hints = {role_of(agent): hint for agent, hint in reread.items()}
         asked = len(first) + len(second)
-        outcome = self._outcome(problem, traces, weights, taught, read, mode=mode, asked=asked)
+        outcome = self._outcome(
+            problem, traces, weights, taught, reread_hints, mode=mode, asked=asked
+        )
         after_cold = settings.learn_hinted_after == "cold"
         return replace(
             outcome,
@@ -155,7 +157,7 @@ class CoreTeachingEnv(ConversationEnv):
         traces: list[Trace],
         weights: TermWeights,
         taught: Mapping[str, Hint],
-        read: Mapping[str, Hint],
+        reread_hints: Mapping[str, Hint],
         *,
         mode: str,
         asked: int,
@@ -167,13 +169,15 @@ class CoreTeachingEnv(ConversationEnv):
             traces: in the order of agents.
             weights: of the terms.
             taught: role -> its hint in the second round.
-            read: role -> the hint after which its traces are reread.
+            reread_hints: role -> the hint after which its traces are reread.
             mode: of the episode.
             asked: number of agents that were asked; those without a trace failed.
         """
         settings, evaluating = self.settings, mode == "eval"
         scores = score(traces, problem, settings, weights, self.scorer.embed) if traces else None
-        reports = {} if scores is None else report_traces(traces, scores, taught, read, problem)
+        reports = (
+            {} if scores is None else report_traces(traces, scores, taught, reread_hints, problem)
+        )
         names = ("correct",) if evaluating else (*TERMS, *map(term_name, settings.terms))
         terms = dict.fromkeys(self.possible_agents, dict.fromkeys(names, 0.0))
         if evaluating:
@@ -185,7 +189,7 @@ class CoreTeachingEnv(ConversationEnv):
             terms=terms,
             measured={a: reports.get(a, {"correct": False}) for a in self.possible_agents},
             episode={"mode": mode, "failed": asked - len(traces)}
-            | whole_episode(traces, scores, taught, read, reports),
+            | whole_episode(traces, scores, taught, reread_hints, reports),
             groups={
                 agent: {
                     "problem+role+context": f"{problem.id}/{role_of(agent)}/"
@@ -253,8 +257,16 @@ class CoreTeachingEnv(ConversationEnv):
         def states_gold(text: str) -> bool:
             return self.scorer.check(text, problem).correct
 
-        arguments = (problem, settings, self.meters, states_gold)
-        return hints_for(traces, value_B, *arguments, step=step, among=among)
+        return hints_for(
+            traces,
+            value_B,
+            problem,
+            settings,
+            self.meters,
+            states_gold,
+            step=step,
+            among=among,
+        )
 
     def _reread_hints(
         self, problem: Problem, traces: list[Trace], weights: TermWeights, step: int

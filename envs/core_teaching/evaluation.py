@@ -123,8 +123,9 @@ def _overlap(correct: Mapping[str, Any]) -> list[tuple[str, float]]:
     for right in sorted(product((True, False), repeat=len(roles)), key=sum, reverse=True):
         factors = [rate_Q[role] if r else 1 - rate_Q[role] for role, r in zip(roles, right)]
         names = [role for role, r in zip(roles, right) if r]
-        every = len(names) == len(roles) > 1
-        label = "all" if every else " and ".join(names) + (" only" if names else "nobody")
+        label = f"{' and '.join(names)} only" if names else "nobody"
+        if len(names) == len(roles) > 1:
+            label = "all"
         parts.append((label, float(mean_present(np.prod(factors, axis=0), axis=0))))
     return parts
 

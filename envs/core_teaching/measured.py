@@ -16,7 +16,7 @@ def report_traces(
     traces: Sequence[Trace],
     scores: Scores,
     taught: Mapping[str, Hint],
-    read: Mapping[str, Hint],
+    reread_hints: Mapping[str, Hint],
     problem: Problem,
 ) -> dict[str, dict[str, Any]]:
     """Return agent -> measurements of its trace.
@@ -28,12 +28,12 @@ def report_traces(
         traces: B traces of one question.
         scores: their scores.
         taught: role -> its hint in the second round.
-        read: role -> the hint after which its traces are reread.
+        reread_hints: role -> the hint after which its traces are reread.
         problem: the question.
     """
     tried = {trace.role for trace in traces if trace.round == COLD}
     solved = {trace.role for trace in traces if trace.round == COLD and trace.verdict.correct}
-    teachers = {hint.teacher for hint in (*taught.values(), *read.values())}
+    teachers = {hint.teacher for hint in (*taught.values(), *reread_hints.values())}
     reports: dict[str, dict[str, Any]] = {}
     for row, (trace, outcome) in enumerate(zip(traces, hint_outcomes(scores.lift_B))):
         cold_failed = trace.role in tried - solved
@@ -66,7 +66,7 @@ def whole_episode(
     traces: Sequence[Trace],
     scores: Scores | None,
     taught: Mapping[str, Hint],
-    read: Mapping[str, Hint],
+    reread_hints: Mapping[str, Hint],
     reports: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
     """Return measurements of the whole episode; ``scores`` is None if nobody answered."""
@@ -85,8 +85,8 @@ def whole_episode(
         "team_correct": any(any(rights) for rights in cold.values()),
         "teachers": {role: hint.teacher for role, hint in taught.items()},
         "hints": {role: hint.text for role, hint in taught.items()},
-        "reread_teachers": {role: hint.teacher for role, hint in read.items()},
-        "reread_hints": {role: hint.text for role, hint in read.items()},
+        "reread_teachers": {role: hint.teacher for role, hint in reread_hints.items()},
+        "reread_hints": {role: hint.text for role, hint in reread_hints.items()},
         "hinted": count("hinted"),
         "leaked": count("leak"),
         "helped": count("hint_outcome", "helped"),

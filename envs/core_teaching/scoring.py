@@ -132,25 +132,13 @@ def score(
         if weights.teacher_lift:
             lift_paid_B = _lift_paid(traces, correct_B, role_B, round_B)
 
-    strategies_only = settings.explore_mode == "strategy-ratio"
     distance_BB = None
-    if weights.cross_model or (weights.exploration and not strategies_only):
+    if _compares_traces(settings, weights):
         distance_BB = _distances([trace.text for trace in traces], embed)
     if weights.exploration:
-        paid_B = correct_B if settings.explore_correct_only else np.ones(len(traces), dtype=bool)
-        if settings.explore_mode == "strategy-ratio":
-            explore_B = np.array([_ratio(trace.text, settings, embed) for trace in traces])
-            explore_B = explore_B * paid_B
-        elif distance_BB is not None:
-            explore_B = exploration(
-                distance_BB,
-                exploit_B,
-                mode=settings.explore_mode,
-                margin=settings.delta,
-                cap=settings.cap,
-                pool_B=role_B if settings.explore_pool == "model" else None,
-                eligible_B=paid_B,
-            )
+        explore_B = _explore(
+            traces, distance_BB, exploit_B, correct_B, role_B, settings=settings, embed=embed
+        )
     if weights.cross_model and distance_BB is not None:
         cross_B = cross_model(
             distance_BB,
@@ -186,15 +174,46 @@ def texts_to_embed(
     texts: Sequence[str], settings: CoreTeachingSettings, weights: TermWeights
 ) -> tuple[str, ...]:
     """Return the texts that :func:`score` will embed for traces with these ``texts``."""
-    strategies_only = settings.explore_mode == "strategy-ratio"
     embedded: list[str] = []
-    if weights.cross_model or (weights.exploration and not strategies_only):
+    if _compares_traces(settings, weights):
         embedded += texts
-    if weights.exploration and strategies_only:
+    if weights.exploration and settings.explore_mode == "strategy-ratio":
         for text in texts:
             blocks = _blocks(text)
             embedded += blocks if len(blocks) > 1 else []
     return tuple(text[:_COMPARED_LENGTH] for text in embedded)
+
+
+def _compares_traces(settings: CoreTeachingSettings, weights: TermWeights) -> bool:
+    """Whether a term needs the distances between whole traces."""
+    between_traces = settings.explore_mode != "strategy-ratio"
+    return bool(weights.cross_model or (weights.exploration and between_traces))
+
+
+def _explore(
+    traces: Sequence[Trace],
+    distance_BB: npt.NDArray[np.float64] | None,
+    exploit_B: Values,
+    correct_B: npt.NDArray[np.bool_],
+    role_B: npt.NDArray[np.int64],
+    *,
+    settings: CoreTeachingSettings,
+    embed: Embed,
+) -> Values:
+    """Unweighted exploration. Strategies within a trace are compared without ``distance_BB``."""
+    paid_B = correct_B if settings.explore_correct_only else np.ones(len(traces), dtype=bool)
+    if settings.explore_mode == "strategy-ratio":
+        return np.array([_ratio(trace.text, settings, embed) for trace in traces]) * paid_B
+    assert distance_BB is not None
+    return exploration(
+        distance_BB,
+        exploit_B,
+        mode=settings.explore_mode,
+        margin=settings.delta,
+        cap=settings.cap,
+        pool_B=role_B if settings.explore_pool == "model" else None,
+        eligible_B=paid_B,
+    )
 
 
 def _partial(verdict: Verdict, problem: Problem, settings: CoreTeachingSettings) -> float:

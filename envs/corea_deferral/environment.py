@@ -27,7 +27,7 @@ An active agent without an entry in ``actions`` failed: it earns 0 and does not 
 A failure of the small role is deferred.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -122,18 +122,63 @@ class CoreaDeferralEnv(ConversationEnv):
             traces |= yield from traces_of(late, prefilled=False)
             asks |= late
 
-        nothing: dict[str, float] = dict.fromkeys(TERMS, 0.0)
-        terms = dict.fromkeys(self.possible_agents, nothing)
-        rights: dict[str, list[bool]] = {}
+        return self._outcome(
+            problem,
+            traces,
+            mode=mode,
+            prompt=prompt,
+            asked=len(asks),
+            pairs=pairs,
+            deferred=deferred,
+        )
+
+    def _outcome(
+        self,
+        problem: Problem,
+        traces: Mapping[str, ConfidentTrace],
+        *,
+        mode: str,
+        prompt: str,
+        asked: int,
+        pairs: Sequence[tuple[str, str]],
+        deferred: Collection[str],
+    ) -> Outcome:
+        """Reward the traces, and say what the cascade answers.
+
+        Args:
+            problem: the question.
+            traces: agent -> its trace.
+            mode: of the episode.
+            prompt: what all agents were asked.
+            asked: number of agents that were asked; those without a trace failed.
+            pairs: (agent of the small role, the large one that answers in its place).
+            deferred: large agents that were asked because the small one's answer is not kept.
+        """
+        settings, small = self.settings, self.roles[0]
+        terms = dict.fromkeys(self.possible_agents, dict.fromkeys(TERMS, 0.0))
+        p_hat: dict[str, float] = {}
         for role in self.roles:
             own = [trace for trace in traces.values() if trace.role == role]
-            correct = [bool(trace.verdict.correct) for trace in own]
-            rights |= {role: correct} if own else {}
-            scores = [{"correct": trace.verdict.credit} for trace in own]
-            if training:
-                scores = score(own, problem.question, settings)
-            terms |= {trace.agent: earned for trace, earned in zip(own, scores)}
-        costs = {agent: self._cost(ask.text, trace) for agent, trace in traces.items()}
+            if not own:
+                continue
+            p_hat[role] = sum(bool(trace.verdict.correct) for trace in own) / len(own)
+            earned = [{"correct": trace.verdict.credit} for trace in own]
+            if mode == "train":
+                earned = score(own, problem.question, settings)
+            terms |= {trace.agent: earned_terms for trace, earned_terms in zip(own, earned)}
+        costs = {agent: self._cost(prompt, trace) for agent, trace in traces.items()}
+        cascade: list[dict[str, Any]] = []
+        if mode != "responses":
+            cascade = [
+                final_answer(
+                    traces.get(agent),
+                    traces.get(stand_in),
+                    threshold=settings.threshold,
+                    deferred=stand_in in deferred,
+                    costs=costs,
+                )
+                for agent, stand_in in pairs
+            ]
         return Outcome(
             terms=terms,
             measured={
@@ -144,19 +189,9 @@ class CoreaDeferralEnv(ConversationEnv):
             episode={
                 "mode": mode,
                 "answered": len(traces),
-                "failed": len(asks) - len(traces),
-                "p_hat": {role: sum(right) / len(right) for role, right in rights.items()},
-                "cascade": [
-                    final_answer(
-                        traces.get(agent),
-                        is_kept(traces.get(agent), settings.threshold),
-                        traces.get(stand_in),
-                        stand_in in deferred,
-                        costs,
-                    )
-                    for agent, stand_in in pairs
-                    if mode != "responses"
-                ],
+                "failed": asked - len(traces),
+                "p_hat": p_hat,
+                "cascade": cascade,
             },
         )
 

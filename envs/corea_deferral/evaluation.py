@@ -69,17 +69,10 @@ def responses(episodes: Sequence[Episode], role: str) -> dict[str, Table]:
 def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampled]:
     """Return every metric with its bootstrap over problems; ``.../solvable`` only over problems
     that the generator marks as solvable."""
-    (small_role, small), (large_role, large) = (
-        (
-            role,
-            scored_responses(
-                stored,
-                size_ratio=outcomes["size_ratio"] if i == 1 else 1.0,
-                output_weight=outcomes["output_weight"],
-            ),
-        )
-        for i, (role, stored) in enumerate(outcomes["responses"].items())
-    )
+    (small_role, small_stored), (large_role, large_stored) = outcomes["responses"].items()
+    weight = outcomes["output_weight"]
+    small = scored_responses(small_stored, size_ratio=1.0, output_weight=weight)
+    large = scored_responses(large_stored, size_ratio=outcomes["size_ratio"], output_weight=weight)
     choice = ThresholdChoice(**outcomes["threshold"])
     cascade = Cascade(small, large, small.confidence_QS)
 
@@ -159,7 +152,7 @@ def _by_bin(stated_N: Floats, right_N: Floats) -> list[tuple[float, float, float
 def _rename(measured: dict[str, Resampled], small: str, large: str) -> dict[str, Resampled]:
     names = {"accuracy_small": f"pass@1/{small}", "accuracy_large": f"pass@1/{large}"}
     return {
-        n: value for name, value in measured.items() if (n := names.get(name, name)) != "cost_large"
+        names.get(name, name): value for name, value in measured.items() if name != "cost_large"
     }
 
 

@@ -78,8 +78,9 @@ def is_kept(trace: ConfidentTrace | None, threshold: float) -> bool:
 
 def final_answer(
     own: ConfidentTrace | None,
-    kept: bool,
     stand_in: ConfidentTrace | None,
+    *,
+    threshold: float,
     deferred: bool,
     costs: Mapping[str, float],
 ) -> dict[str, Any]:
@@ -88,15 +89,15 @@ def final_answer(
 
     Args:
         own: the small model's answer.
-        kept: whether it is kept.
         stand_in: the large model's answer.
+        threshold: least confidence with which the small model's answer is kept.
         deferred: whether the large model answered because the small model's answer is not kept.
         costs: agent -> the cost of its trace.
     """
     final = stand_in if deferred else own
     paid = [own, stand_in] if deferred else [own]
     return {
-        "deferred": not kept,
+        "deferred": not is_kept(own, threshold),
         "answered_by": None if final is None else final.agent,
         "answer": None if final is None else final.verdict.answer,
         "correct": bool(final is not None and final.verdict.correct),

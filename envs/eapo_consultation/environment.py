@@ -209,25 +209,27 @@ class EapoConsultationEnv(ConversationEnv):
 
     def _answer_call(self, episode: Consultation, problem: Problem, payload: str) -> Returned:
         """Pass a block of calls to the experts, within the budget."""
-        settings = self.settings
-        calls = parse_calls(payload, settings.experts, settings.parallel)
-        episode.answered_calls += not isinstance(calls, str)
-        by_calls = settings.budget_unit == "calls"
-        allowed = episode.turns_allowed
-        left = allowed - (episode.calls_used if by_calls else episode.rounds_used)
-        size = len(calls) if by_calls and not isinstance(calls, str) else 1
+        settings, allowed = self.settings, episode.turns_allowed
+        parsed = parse_calls(payload, settings.experts, settings.parallel)
+        error, calls = (parsed, []) if isinstance(parsed, str) else ("", parsed)
+        if not error:
+            episode.answered_calls += 1
+        # A malformed block costs as much as one call.
+        size, left = 1, allowed - episode.rounds_used
+        if settings.budget_unit == "calls":
+            size, left = max(1, len(calls)), allowed - episode.calls_used
         if left < 1 or episode.rounds_used >= allowed:
             episode.exhausted = True
             return write_returns([ReturnEntry("BUDGET_EXHAUSTED", "no consultations are left")])
         if size > left:
             # The error costs a round, so that the episode ends, and no call: a smaller block may
             # follow.
-            calls, size = f"{size} are asked and {left} can still be asked", 0
+            error, size = f"{size} are asked and {left} can still be asked", 0
         episode.rounds_used += 1
         episode.calls_used += size
-        if isinstance(calls, str):
+        if error:
             episode.errors += 1
-            return write_returns([ReturnEntry("ERROR", calls)])
+            return write_returns([ReturnEntry("ERROR", error)])
         return (yield from self._consult(episode, problem, calls))
 
     def _consult(

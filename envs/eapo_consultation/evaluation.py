@@ -37,6 +37,8 @@ from coterie.evaluation.report_labels import Mark, Phase, ReportLabels, Tag
 _MODES = {"alone": "eval", "assisted": "assisted"}
 _KS = (1, 2, 4, 8, 16, 32)
 _COUNTED = ("consults", "calls", "accepted", "rounds", "errors", "expert_tokens")
+_HELPERS = ("square/", "f1_square/", "told_right", "untold_right")
+"""Beginnings of the columns from which metrics are derived, and which are none."""
 
 
 async def examine(
@@ -67,8 +69,8 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     parts = _parts(outcomes)
     for part, (score_QN, f1_QN) in parts.items():
         columns |= {f"avg@n/{part}": mean_at_n(score_QN), **_passes(part, score_QN)}
-        columns |= {f"f1/{part}": mean_at_n(f1_QN), **_spread(f"f1_{{}}/{part}", f1_QN)}
-        columns |= _spread(f"{{}}/{part}", score_QN)
+        columns |= {f"f1/{part}": mean_at_n(f1_QN), **_spread(f1_QN, part, "f1_")}
+        columns |= _spread(score_QN, part)
     for name in _MODES:
         for key in ("formatted", "response_tokens"):
             columns[f"{key}/{name}"] = mean_at_n(outcomes[name][key])
@@ -92,9 +94,6 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
     return {name: metric for name, metric in metrics.items() if not name.startswith(_HELPERS)}
 
 
-_HELPERS = ("square/", "f1_square/", "told_right", "untold_right")
-
-
 def _parts(outcomes: Outcomes) -> dict[str, tuple[Floats, Floats]]:
     """Part -> (correct, F1), for both modes and, without experts, for each of several data sets.
     Problems of other sets are NaN."""
@@ -113,12 +112,12 @@ def _parts(outcomes: Outcomes) -> dict[str, tuple[Floats, Floats]]:
     return parts
 
 
-def _spread(title: str, score_QN: Floats) -> dict[str, Floats]:
-    """Columns from which the variances of a score follow."""
+def _spread(score_QN: Floats, part: str, prefix: str = "") -> dict[str, Floats]:
+    """Columns from which the variances of a score follow; ``prefix``: of their names."""
     mean_Q = mean_at_n(score_QN)
     return {
-        title.format("square"): mean_Q**2,
-        title.format("var_within"): mean_present((score_QN - mean_Q[:, None]) ** 2, axis=1),
+        f"{prefix}square/{part}": mean_Q**2,
+        f"{prefix}var_within/{part}": mean_present((score_QN - mean_Q[:, None]) ** 2, axis=1),
     }
 
 

@@ -3,6 +3,7 @@ pairing, and for games win rates and ratings.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -75,14 +76,14 @@ def cross_play(
     pictures = []
     for name, seats, jobs in rounds:
         stored = [r for own in jobs.values() for job in own for r in job.read().values()]
-        games = settings.game or any(record["outcome"] for record in stored)
-        played = [pairing_of(names, own, seats, games) for names, own in jobs.items()]
-        content[name], tables = score(name, seats, played, games, prices, settings)
+        seats = replace(seats, game=settings.game or any(record["outcome"] for record in stored))
+        played = [pairing_of(names, own, seats) for names, own in jobs.items()]
+        content[name], tables = score(name, seats, played, prices, settings)
         for table in tables:
             console.print(table, "")
         cells = {p.names: float(mean_present(p.responses.correct_QN)) for p in played}
         path = settings.out / f"{name}-cross-play.png"
-        pictures.append((cells, seats.names, path, meaning(games, seats)))
+        pictures.append((cells, seats.names, path, meaning(seats)))
     content = {"cross-play": content, "conventions": _CONVENTIONS, "config": to_plain(settings)}
     files = [write_json(settings.out / "results.json", content)]
     from coterie.evaluation.compare.pictures import draw_matrix
@@ -102,22 +103,29 @@ def seats_of(suite: Suite, fixed: Mapping[str, str]) -> Seats:
     env.close()
     roles = [role for role in dict.fromkeys(map(role_of, agents)) if role not in fixed]
     seated = [agent for agent in agents if role_of(agent) in roles]
-    # Competitors exchange roles or, in an environment of one role, its agents.
-    agents_are_seats = len(roles) == 1
-    seats = Seats(tuple(seated), fixed, *roles) if agents_are_seats else Seats(tuple(roles), fixed)
-    numbers = [name.rpartition("_")[2] for name in seated] if seats.role else []
-    counted = {int(number) % len(seated) for number in numbers if number.isdecimal()}
-    if len(counted) < len(numbers):
-        raise UserError(
-            f"suite {suite.name}: the agents of {seats.role} are {', '.join(seated)}; to change "
-            "seats they have to be numbered, such as player_0 and player_1"
-        )
+    if len(roles) == 1:
+        # With one role there, competitors exchange its agents.
+        seats = Seats(tuple(seated), fixed, role=roles[0])
+        _check_numbered(suite, roles[0], seated)
+    else:
+        seats = Seats(tuple(roles), fixed)
     if len(seats.names) < 2:
         raise UserError(
             f"suite {suite.name}: --cross-play needs two seats, and {', '.join(roles) or 'none'} "
             "alone changes hands there; compare with --teams"
         )
     return seats
+
+
+def _check_numbered(suite: Suite, role: str, agents: Sequence[str]) -> None:
+    """Refuse agents whose numbers do not give each a place among the competitors."""
+    numbers = [name.rpartition("_")[2] for name in agents]
+    places = {int(number) % len(agents) for number in numbers if number.isdecimal()}
+    if len(places) < len(agents):
+        raise UserError(
+            f"suite {suite.name}: the agents of {role} are {', '.join(agents)}; to change "
+            "seats they have to be numbered, such as player_0 and player_1"
+        )
 
 
 def _job(

@@ -2,7 +2,7 @@
 
 # S seats, Q questions, N samples of each, K competitors, R resamples
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,8 @@ class Seats:
     """Role -> the policy that plays it in every pairing."""
     role: str = ""
     """The role whose agents are the seats; empty if the seats are roles."""
+    game: bool = False
+    """Whether each seat gets points, rather than the team its reward."""
 
     def of(self, agent: str) -> int | None:
         """The index of an agent's seat; None if it has no seat."""
@@ -96,18 +98,17 @@ def points_of(record: Mapping[str, Any], seats: Seats) -> Floats:
     return points
 
 
-def pairing_of(names: tuple[str, ...], jobs: Sequence[Job], seats: Seats, games: bool) -> Pairing:
+def pairing_of(names: tuple[str, ...], jobs: Sequence[Job], seats: Seats) -> Pairing:
     """The results of one pairing on all sets of questions.
 
     Args:
         names: competitors in the order of the seats.
         jobs: the pairing's stored responses, a job for each set.
         seats: seats that the competitors exchange.
-        games: whether seats get points, rather than a team its reward.
     """
 
     def score_of(record: Mapping[str, Any]) -> float:
-        if games:
+        if seats.game:
             return float(points_of(record, seats)[0])
         return score_team(record, jobs[0].lineup.role, jobs[0].title)
 
@@ -116,7 +117,7 @@ def pairing_of(names: tuple[str, ...], jobs: Sequence[Job], seats: Seats, games:
     earned = points.copy()
     for q, row in enumerate(responses.records):
         for n, record in enumerate(row):
-            if games and record is not None:
+            if seats.game and record is not None:
                 points[:, q, n] = points_of(record, seats)
                 earned[:, q, n] = seats.means(record["earned"])
     return Pairing(names, responses, points, earned)
@@ -126,7 +127,6 @@ def score(
     suite: str,
     seats: Seats,
     played: Sequence[Pairing],
-    games: bool,
     prices: Prices,
     settings: Any,
 ) -> tuple[dict[str, Any], list[Table]]:
@@ -136,7 +136,6 @@ def score(
         suite: name of the suite.
         seats: seats that the competitors exchange.
         played: the results of every pairing.
-        games: whether seats get points.
         prices: policy -> price of a million prompt and sampled tokens; empty: no money.
         settings: a ``SuiteComparison``: samples, and the bootstrap.
     """
@@ -148,41 +147,33 @@ def score(
     columns = {
         (name, what): column_Q
         for name in names
-        for what, column_Q in (_game(name, played) if games else _team(name, played)).items()
+        for what, column_Q in (_game(name, played) if seats.game else _team(name, played)).items()
     }
     intervals = dict(
         zip(columns, mean_intervals(np.stack(list(columns.values()), axis=1), **drawn))
     )
-    by_name: dict[str, dict[str, Any]] = {
-        name: {what: intervals[name, what] for owner, what in columns if owner == name}
-        for name in names
-    }
-    strength = strengths(names, played, **drawn) if games else []
-    for name, metrics in by_name.items():
-        metrics |= _costs(name, played, prices)
-        if not games:
+    strength = dict(zip(names, strengths(names, played, **drawn))) if seats.game else {}
+    by_name: dict[str, dict[str, Any]] = {}
+    for name in names:
+        metrics = {what: intervals[name, what] for owner, what in columns if owner == name}
+        metrics |= _costs_of_competitor(name, played, prices)
+        if seats.game:
+            estimate = strength[name]
+            metrics |= {"strength": estimate, "elo": estimate.value * 400 / np.log(10)}
+        else:
             metrics["difference"] = difference(metrics["self"], metrics["others"])
-    for name, estimate in zip(names, strength):
-        by_name[name] |= {"strength": estimate, "elo": estimate.value * 400 / np.log(10)}
-    points = [
-        {
-            "points": dict(zip(seats.names, map(mean_present, pairing.points_SQN))),
-            "earned": dict(zip(seats.names, map(mean_present, pairing.earned_SQN))),
-        }
-        for pairing in played
-        if games
-    ] or [{}] * len(played)
+        by_name[name] = metrics
     content = {
         "seats": list(seats.names),
-        "game": games,
+        "game": seats.game,
         "pairings": {
             " + ".join(pairing.names): {
                 "score": cell,
-                **of_seats,
-                **_costs("", [pairing], prices),
+                **(_results_of_seats(pairing, seats) if seats.game else {}),
+                **_costs(pairing.responses.used_QN2.items(), 1, prices),
                 "seconds": float(mean_present(pairing.responses.seconds_QN)),
             }
-            for pairing, cell, of_seats in zip(played, cells, points)
+            for pairing, cell in zip(played, cells)
         },
         "competitors": by_name,
     }
@@ -190,21 +181,29 @@ def score(
     title = f"{suite}: {questions} questions, {settings.samples} samples of each pairing"
     by_pairing = {pairing.names: cell for pairing, cell in zip(played, cells)}
     matrix = make_tables(
-        f"{title}; {meaning(games, seats)}",
+        f"{title}; {meaning(seats)}",
         f"{seats.names[0]} by",
         list(dict.fromkeys(pairing.names[1:] for pairing in played)),
         names,
         lambda name, others: figure_with_interval(by_pairing[name, *others]),
         wide=3,
     )
-    return content, [*matrix, _summary(by_name, games, bool(prices))]
+    return content, [*matrix, _summary(by_name, seats.game, bool(prices))]
 
 
-def _summary(by_name: Mapping[str, Mapping[str, Any]], games: bool, priced: bool) -> Table:
+def _results_of_seats(pairing: Pairing, seats: Seats) -> dict[str, Any]:
+    """Mean points and rewards of each seat in a pairing of a game."""
+    return {
+        "points": dict(zip(seats.names, map(mean_present, pairing.points_SQN))),
+        "earned": dict(zip(seats.names, map(mean_present, pairing.earned_SQN))),
+    }
+
+
+def _summary(by_name: Mapping[str, Mapping[str, Any]], game: bool, priced: bool) -> Table:
     """A table with one line per competitor."""
     # Sign of each figure; None: no interval, as 80 columns fit two. results.json has all of them.
     shown: dict[str, str | None] = {"self": "", "others": "", "difference": "+"}
-    if games:
+    if game:
         shown = {"win": "", "draw": None, "loss": None, "earned": None, "strength": "+"}
 
     def cells(metrics: Mapping[str, Any]) -> list[str]:
@@ -219,15 +218,15 @@ def _summary(by_name: Mapping[str, Mapping[str, Any]], games: bool, priced: bool
             *([f"{metrics['money']:.3g}"] if priced else []),
         ]
 
-    title = "against others, every seat alike" if games else "in all roles, and with others"
+    title = "against others, every seat alike" if game else "in all roles, and with others"
     lines = [(short_label(name), cells(metrics)) for name, metrics in by_name.items()]
     return make_table(title, "", [*shown, "tokens", *["/1k"] * priced], lines)
 
 
-def meaning(games: bool, seats: Seats) -> str:
+def meaning(seats: Seats) -> str:
     """Say what a cell of the matrix counts."""
     points = f"points of {seats.names[0]}: win 1, draw .5, loss 0"
-    return points if games else "what the team scores"
+    return points if seats.game else "what the team scores"
 
 
 def _team(name: str, played: Sequence[Pairing]) -> dict[str, Floats]:
@@ -280,18 +279,22 @@ def strengths(
     return [Resampled(float(b), own_R, questions) for b, own_R in zip(strength_K, strength_RK.T)]
 
 
-def _costs(name: str, played: Sequence[Pairing], prices: Prices) -> dict[str, Any]:
-    """Cost per seat of a competitor, or of all for an empty name: sampled tokens of one episode,
-    and money for a thousand."""
-    seats = sum(pairing.names.count(name) if name else 1 for pairing in played)
+def _costs_of_competitor(name: str, played: Sequence[Pairing], prices: Prices) -> dict[str, Any]:
+    """Cost per seat of a competitor over all its pairings."""
     used = [
-        (policy, mean_present(used_QN2.reshape(-1, 2), axis=0))
+        (policy, used_QN2)
         for pairing in played
         for policy, used_QN2 in pairing.responses.used_QN2.items()
-        if not name or team_of(policy) == name
+        if team_of(policy) == name
     ]
-    money = sum(float(both @ as_floats(prices[policy])) for policy, both in used if prices)
+    return _costs(used, sum(pairing.names.count(name) for pairing in played), prices)
+
+
+def _costs(used: Iterable[tuple[str, Floats]], seats: int, prices: Prices) -> dict[str, Any]:
+    """Cost per seat: sampled tokens of one episode, and money for a thousand."""
+    means = [(policy, mean_present(used_QN2.reshape(-1, 2), axis=0)) for policy, used_QN2 in used]
+    money = sum(float(both @ as_floats(prices[policy])) for policy, both in means if prices)
     return {
-        "tokens": sum(float(both[1]) for _, both in used) / seats,
+        "tokens": sum(float(both[1]) for _, both in means) / seats,
         "money": money / 1000 / seats if prices else None,
     }

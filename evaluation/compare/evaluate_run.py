@@ -57,9 +57,12 @@ from coterie.training.run.provenance import report_changed_problems
 from coterie.training.run.stage_progress import stage
 from coterie.training.run.symptoms import AnswerCounts, count
 
-# Settings of a run that an evaluation takes as flags of its own.
-_SHARED = ("seed", "engine")
-_TRAINING = ("algo", "learner", "rollout")
+# Sections, and settings of a run, that only training reads; an evaluation has its own seed and
+# engine.
+_TRAINING = {
+    *("algo", "learner", "rollout"),
+    *(field.name.replace("_", "-") for field in dataclasses.fields(RunSettings)),
+} - {"seed", "engine"}
 # Settings of other sections that only training reads.
 _IN_TRAINING = (
     *("problems.limit", "problems.epoch-size", "problems.order", "problems.decontaminate"),
@@ -147,16 +150,7 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, EvaluateSettings, Path, 
     run = user_path(str(named.pop("evaluate")))
     env = str(named.pop("env", ""))
     flags = {word.split("=")[0] for word in rest if word.startswith("--")}
-    training = {
-        field.name.replace("_", "-")
-        for field in dataclasses.fields(RunSettings)
-        if field.name not in _SHARED
-    }
-    training |= {*_TRAINING}
-    wrong = [f"--{name.replace('_', '-')}" for name in named]
-    wrong += sorted(flag for flag in flags if _trains(flag, training))
-    if wrong:
-        raise UserError(f"--evaluate trains nothing; leave out {' '.join(wrong)}")
+    _refuse_training(named, flags)
     stored = read_run(run)
     settings = dataclasses.replace(stored, agents=_players(run, stored, env, flags))
     if env and env != stored.choice.env:
@@ -182,10 +176,18 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, EvaluateSettings, Path, 
     return dataclasses.replace(settings, **values), parsed.again, run, stored
 
 
-def _trains(flag: str, sections: Collection[str]) -> bool:
+def _refuse_training(named: Collection[str], flags: Collection[str]) -> None:
+    """Refuse choices and flags that only training reads."""
+    wrong = [f"--{name.replace('_', '-')}" for name in named]
+    wrong += sorted(flag for flag in flags if _trains(flag))
+    if wrong:
+        raise UserError(f"--evaluate trains nothing; leave out {' '.join(wrong)}")
+
+
+def _trains(flag: str) -> bool:
     """Whether only training reads what a flag sets."""
     name = flag.strip("-").replace("_", "-").removeprefix("no-").replace(".no-", ".")
-    return name.partition(".")[0] in sections or name in _IN_TRAINING
+    return name.partition(".")[0] in _TRAINING or name in _IN_TRAINING
 
 
 def _players(

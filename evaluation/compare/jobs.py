@@ -95,7 +95,7 @@ def further_questions(
         if opened.size is not None or source:
             excluded = frozenset((*taken, *drawn_by_key))
             drawn = sample(opened, wanted, settings.seed, excluded)
-            problems = [drawn[index] for index in range(drawn.size or 0)]
+            problems = [drawn[number] for number in range(drawn.size or 0)]
         else:
             # A generator goes on after the questions that are scored.
             used = len(scored[index].problems)

@@ -80,14 +80,16 @@ def compare(settings: PairedComparison) -> None:
             ) from None
     rows = evaluation.table(first["roles"], *measured.values())
     console = Console()
-    count = len(outcomes[names[0]]["problems"])
+    problems = len(outcomes[names[0]]["problems"])
     # 80 columns fit two runs: each run after the first has a separate table.
     for other in names[1:]:
         shown = {name: measured[name] for name in (names[0], other)}
-        title = f"{first['env']}, {count} problems, {settings.evaluation} training"
+        title = f"{first['env']}, {problems} problems, {settings.evaluation} training"
         console.print(_table(shown, rows, title))
-    if count < FEWEST:
-        show_plain(console, f"* marks differences of {FEWEST} problems or more; here are {count}")
+    if problems < FEWEST:
+        show_plain(
+            console, f"* marks differences of {FEWEST} problems or more; here are {problems}"
+        )
     if settings.out:
         write_json(settings.out, _content(measured, rows))
         show_written(console, settings.out)

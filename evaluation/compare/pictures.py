@@ -56,9 +56,9 @@ def draw_rows(rows: Sequence[Figures], path: Path, title: str) -> Path:
         least, most = min(0.0, np.nanmin(ends)), max(1.0, np.nanmax(ends))
         width = most - least
         beside = most + 0.04 * width
-        for index, row in enumerate(shown):
-            # A gap separates systems that use the gold answer.
-            y = -index - 0.6 * row.system.oracle
+        # A gap separates systems that use the gold answer.
+        heights = [-index - 0.6 * row.system.oracle for index, row in enumerate(shown)]
+        for y, row in zip(heights, shown):
             colour = f"C{agents.index(_whose(row)) % 10}" if _whose(row) else "0.45"
             face = "none" if row.system.oracle else colour
             left.hlines(y, row.micro.low, row.micro.high, color=colour)
@@ -68,7 +68,6 @@ def draw_rows(rows: Sequence[Figures], path: Path, title: str) -> Path:
             right.barh(y, row.tokens, color=face, edgecolor=colour)
             tokens = f" {row.tokens:,.0f}"
             right.annotate(tokens, (row.tokens, y), va="center", fontsize=8)
-        heights = [-index - 0.6 * row.system.oracle for index, row in enumerate(shown)]
         left.set_yticks(heights, [row.system.label for row in shown], fontsize=8)
         if 0 < oracles < len(shown):
             for axis in (left, right):

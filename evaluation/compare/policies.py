@@ -74,22 +74,13 @@ def find_policy(
         frozen, started_from = _before_training(what, role or name)
         what = frozen.model
     settings = replace(frozen or AgentSettings(what), trained=False)
-    members, run = pool_members(what), None
+    run: Path | None = None
     if is_player(what):
-        found = {m: _trained(m, role or name)[0] for m in members if not is_player(m)}
-        for member, model in found.items():
-            if model and (own := _deciding(model).keys() - {"revision"}):
-                raise UserError(
-                    f"{what}: {member} was trained with {_in_words(own)}, which other members do "
-                    "not have; name its model, RUN/final/ROLE, which is asked without"
-                )
-        members = [model.model if (model := found.get(m)) else m for m in members]
-        what = members[0] if len(members) == 1 else f"pool:{'|'.join(members)}"
-        settings = replace(settings, model=what)
+        settings = replace(settings, model=_with_trained_members(what, role or name))
     else:
         model, run = _trained(what, role or name)
         settings = model or settings
-        members = [settings.model]
+    members = pool_members(settings.model)
     check_models({name: settings})
     identity: list[Any] = [
         m if is_player(m) else _identity(replace(settings, model=m)) for m in members
@@ -97,6 +88,24 @@ def find_policy(
     if deciding := _deciding(settings):
         identity.append(deciding)
     return NamedPolicy(name, settings, identity, started_from or run)
+
+
+def _with_trained_members(player: str, role: str) -> str:
+    """A player in which the runs of a pool are the models that they trained for ``role``.
+
+    Raises:
+        UserError: a run has not ended, or asks its model in a way that a pool cannot.
+    """
+    members: list[str] = []
+    for member in pool_members(player):
+        model = None if is_player(member) else _trained(member, role)[0]
+        if model and (own := _deciding(model).keys() - {"revision"}):
+            raise UserError(
+                f"{player}: {member} was trained with {_in_words(own)}, which other members do "
+                "not have; name its model, RUN/final/ROLE, which is asked without"
+            )
+        members.append(model.model if model else member)
+    return members[0] if len(members) == 1 else f"pool:{'|'.join(members)}"
 
 
 @dataclass(frozen=True)
@@ -146,8 +155,16 @@ def read_policies(texts: Sequence[str]) -> list[NamedPolicy]:
     return policies
 
 
-def read_teams(flag: str, texts: Sequence[str], taken: Sequence[str] = ()) -> list[NamedTeam]:
-    """Parse teams from ``NAME=RUN`` or ``RUN``; ``taken`` are names already in use.
+def read_teams(
+    flag: str, texts: Sequence[str], taken: Sequence[str] = (), *, frozen: bool = True
+) -> list[NamedTeam]:
+    """Parse teams from ``NAME=RUN`` or ``RUN``.
+
+    Args:
+        flag: where the user wrote them.
+        texts: one for each team.
+        taken: names already in use.
+        frozen: as of :class:`NamedTeam`.
 
     Raises:
         UserError: an invalid or repeated name.
@@ -163,7 +180,7 @@ def read_teams(flag: str, texts: Sequence[str], taken: Sequence[str] = ()) -> li
     names = [*taken, *(name for name, _ in named)]
     if repeated := [name for name in names if names.count(name) > 1]:
         raise UserError(f"{flag}: {repeated[0]} is there twice; write NAME=WHAT, each another name")
-    return [NamedTeam(name, {"": what}, frozen=flag == "--teams") for name, what in named]
+    return [NamedTeam(name, {"": what}, frozen=frozen) for name, what in named]
 
 
 def read_team(texts: Sequence[str]) -> dict[str, str]:

@@ -171,6 +171,7 @@ def responses(
         return np.array(values, dtype=np.float64).reshape(len(problems), samples, 2)
 
     first: Mapping[str, Any] = next((r for row in rows for r in row if r is not None), {})
+    tokens = {name: used(name) for name in policies}
     return Responses(
         table("correct"),
         table("confidence"),
@@ -179,7 +180,7 @@ def responses(
             for p, row in zip(problems, rows)
         ],
         table("seconds"),
-        {name: used(name) for name in policies if np.nansum(used(name)) > 0},
+        {name: used_QN2 for name, used_QN2 in tokens.items() if np.nansum(used_QN2) > 0},
         {name: table(name) for name in first if name not in _NOT_MEASURED},
         rows,
     )

@@ -185,22 +185,37 @@ async def sample(
             records: list[Record] = []
             for task, episode in zip(tasks, await collector.collect(tasks), strict=True):
                 seconds = _seconds_of_calls(task, episode, timed)
-                if lineup.team:
-                    rows = [row for row in episode.trajectories if row.role in lineup.policies]
-                    why = next((row.status for row in rows if row.status != "ok"), "")
-                    failure = why.removeprefix("failed: ") or failure
-                    if rows and not why:
-                        records.append(_record_of_team(task, episode, lineup, codecs, seconds))
-                    continue
-                responses = [r for r in episode.trajectories if r.role == lineup.role]
-                for index, row in enumerate(responses[-lineup.answers :]):
-                    if row.status == "ok":
-                        number = task.replica * lineup.answers + index
-                        records.append(_record(number, episode, row, lineup, codecs, seconds))
-                    else:
-                        failure = row.status.removeprefix("failed: ")
+                recorded, reason = _records(task, episode, lineup, codecs, seconds)
+                records += recorded
+                failure = reason or failure
             job.stored.append(records)
     return failure
+
+
+def _records(
+    task: Task,
+    episode: Episode,
+    lineup: Lineup,
+    codecs: Mapping[str, TokenCodec],
+    seconds: Mapping[str, float],
+) -> tuple[list[Record], str]:
+    """(what is stored of an episode, why some of it is missing)."""
+    if lineup.team:
+        rows = [row for row in episode.trajectories if row.role in lineup.policies]
+        failed = [row.status for row in rows if row.status != "ok"]
+        if failed:
+            return [], failed[0].removeprefix("failed: ")
+        return [_record_of_team(task, episode, lineup, codecs, seconds)] if rows else [], ""
+    records: list[Record] = []
+    failure = ""
+    answers = [row for row in episode.trajectories if row.role == lineup.role]
+    for index, row in enumerate(answers[-lineup.answers :]):
+        if row.status == "ok":
+            number = task.replica * lineup.answers + index
+            records.append(_record(number, episode, row, lineup, codecs, seconds))
+        else:
+            failure = row.status.removeprefix("failed: ")
+    return records, failure
 
 
 def _players(make: Callable[[], Any], lineup: Lineup) -> int:

@@ -22,12 +22,15 @@ from coterie.evaluation.compare.pictures import drawing
 from coterie.evaluation.evaluation import Row
 from coterie.evaluation.json_values import as_json
 from coterie.evaluation.metrics.intervals import Estimate, t_interval
+from coterie.evaluation.metrics.means import Floats
 from coterie.evaluation.table import make_table, mean_over_seeds
 from coterie.training.run.directory import EVALUATIONS, METRICS, RunDirectory
 
 _TOKENS = "rollout/learner_tokens_total"
 _Values = dict[str, float | None]
 """Metric -> value; None if it was not measured."""
+_Line = tuple[Floats, Floats]
+"""(x, y) of a curve."""
 _FEW = 24
 """A curve with at most this many points gets a marker per point."""
 _EARLIER = {"before": "before", "warmed_up": "warmed up"}
@@ -239,27 +242,9 @@ def draw(systems: Systems, curves: Sequence[str], path: Path) -> Path:
             for colour, (name, runs) in enumerate(systems.items()):
                 lines = [line for run in runs if len((line := _line(run, curve))[0])]
                 axis.plot([], [], color=f"C{colour}", label=f"{name} (n = {len(runs)})")
-                single = len(lines) == 1
-                for x, y in lines:
-                    axis.plot(
-                        x,
-                        y,
-                        color=f"C{colour}",
-                        linewidth=1.2 if single else 0.6,
-                        alpha=1 if single else 0.4,
-                        marker="." if len(x) <= _FEW else "",
-                    )
-                lengths = {len(x) for x, _ in lines}
-                if len(lines) > 1 and len(lengths) == 1 and max(lengths) <= _FEW:
-                    # With few points, draw the mean only at these points.
-                    mean = np.mean(lines, axis=0)
-                    axis.plot(*mean, color=f"C{colour}", linewidth=1.8, marker="o")
-                elif len(lines) > 1:
-                    # Average only where all runs have points: the mean would jump where a run ends.
-                    ends = max(x[0] for x, _ in lines), min(x[-1] for x, _ in lines)
-                    grid = np.linspace(*ends, 60)
-                    mean = np.mean([np.interp(grid, x, y) for x, y in lines], axis=0)
-                    axis.plot(grid, mean, color=f"C{colour}", linewidth=1.8)
+                _plot_runs(axis, lines, f"C{colour}")
+                if len(lines) > 1:
+                    _plot_mean(axis, lines, f"C{colour}")
             axis.set_title(curve.removeprefix("measured/"), fontsize=9)
             axis.set_xlabel("learners' tokens, thousands", fontsize=8)
             axis.tick_params(labelsize=8)
@@ -269,7 +254,28 @@ def draw(systems: Systems, curves: Sequence[str], path: Path) -> Path:
     return path
 
 
-def _line(run: Finished, curve: str) -> tuple[Any, Any]:
+def _plot_runs(axis: Any, lines: Sequence[_Line], colour: str) -> None:
+    """Draw each run, thin if there are several."""
+    width, alpha = (1.2, 1.0) if len(lines) == 1 else (0.6, 0.4)
+    for x, y in lines:
+        marker = "." if len(x) <= _FEW else ""
+        axis.plot(x, y, color=colour, linewidth=width, alpha=alpha, marker=marker)
+
+
+def _plot_mean(axis: Any, lines: Sequence[_Line], colour: str) -> None:
+    """Draw the mean of several runs."""
+    lengths = {len(x) for x, _ in lines}
+    if len(lengths) == 1 and max(lengths) <= _FEW:
+        # With few points, draw the mean only at these points.
+        axis.plot(*np.mean(lines, axis=0), color=colour, linewidth=1.8, marker="o")
+        return
+    # Average only where all runs have points: the mean would jump where a run ends.
+    grid = np.linspace(max(x[0] for x, _ in lines), min(x[-1] for x, _ in lines), 60)
+    mean = np.mean([np.interp(grid, x, y) for x, y in lines], axis=0)
+    axis.plot(grid, mean, color=colour, linewidth=1.8)
+
+
+def _line(run: Finished, curve: str) -> _Line:
     """(tokens in thousands, values) of the points where ``curve`` was measured."""
     tokens = {int(line["step"]): line[_TOKENS] / 1000 for line in run.steps}
     lines = [line for line in (*run.steps, *run.evaluated) if line.get(curve) is not None]

@@ -152,7 +152,7 @@ class SuiteComparison(ComparisonSettings):
             )
         taken = [*(text.partition("=")[0] for text in self.policies), *["team"] * bool(self.team)]
         flag = "--cross-play" if self.cross_play else "--teams"
-        teams = read_teams(flag, self.cross_play or self.teams, taken)
+        teams = read_teams(flag, self.cross_play or self.teams, taken, frozen=not self.cross_play)
         return [*teams, NamedTeam("team", read_team(self.team))] if self.team else teams
 
     @property
@@ -275,10 +275,12 @@ def _fitted(suite: Suite, settings: SuiteComparison) -> tuple[Suite, str]:
     if settings.problems:
         fit.pop("problems", None)
     line = defaults_notice(fit, models, f"suite {suite.name}: ", _as_written)
-    problems = settings.problems or fit.pop("problems", suite.problems)
-    of_env = settings.preset and preset_settings(settings.preset).choice.env == suite.env
-    if of_env and not settings.problems:
+    if settings.problems:
+        problems = settings.problems
+    elif settings.preset and preset_settings(settings.preset).choice.env == suite.env:
         problems = preset_problems(settings.preset)
+    else:
+        problems = fit.pop("problems", suite.problems)
     values = {**fit, **suite.settings, **inherited}
     suite = replace(suite, problems=problems, settings=values)
     suite = replace(suite, role=_role(suite, settings))

@@ -151,6 +151,13 @@ def _least(leads: Sequence[Resampled]) -> Resampled:
     return Resampled(float(value), least_R, min(lead.count for lead in leads))
 
 
+def _greatest(policies: Sequence[Resampled]) -> Resampled:
+    """The greatest of several means, for the data and in each resample."""
+    value = np.nanmax([policy.value for policy in policies])
+    greatest_R = np.max([policy.replicates for policy in policies], axis=0)
+    return Resampled(float(value), greatest_R, policies[0].count)
+
+
 def resampled(
     columns: Sequence[Floats], *, resamples: int, seed: int
 ) -> tuple[list[Resampled], list[Resampled]]:
@@ -215,32 +222,39 @@ def passes(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int
     """
     policies = list(sets[0])
     samples = min(responses.samples for answered in sets for responses in answered.values())
-    columns: list[Floats] = []
     binary = are_binary(sets)
+    each_k = range(1, samples + 1)
+    # The columns of every set; the team's have no policy.
+    keys: list[tuple[str | None, int]] = [(name, k) for name in policies for k in each_k]
+    if binary:
+        keys += [(None, k) for k in each_k]
+    column = {key: index for index, key in enumerate(keys)}
+    columns: list[Floats] = []
     for answered in sets:
         correct = {name: responses.correct_QN for name, responses in answered.items()}
-        single = [pass_at_k(correct[name], k) for name in policies for k in range(1, samples + 1)]
-        team = [team_pass_at_k(correct, k) for k in range(1, samples + 1) if binary]
-        columns.append(np.stack([*single, *team], axis=1))
+        values = [
+            team_pass_at_k(correct, k) if name is None else pass_at_k(correct[name], k)
+            for name, k in keys
+        ]
+        columns.append(np.stack(values, axis=1))
     micro, _ = resampled(columns, resamples=resamples, seed=seed)
-    by_policy = {
-        name: micro[index * samples : (index + 1) * samples] for index, name in enumerate(policies)
+    # Column of the team -> those of single policies: pass@(kM) of one of M policies has as many
+    # candidates as k samples of each.
+    matched = {
+        column[None, k]: [column[name, k * len(policies)] for name in policies]
+        for k in range(1, samples // len(policies) + 1)
+        if binary
     }
-    together = micro[len(policies) * samples :]
-    control: list[Resampled] = []
-    pairs: list[tuple[int, int]] = []
-    for k in range(1, samples // len(policies) + 1 if binary else 1):
-        # pass@(kM) of a single policy has as many candidates as k samples of each of M policies.
-        indices = [m * samples + k * len(policies) - 1 for m in range(len(policies))]
-        single = [micro[index] for index in indices]
-        best_R = np.max([policy.replicates for policy in single], axis=0)
-        best = float(np.nanmax([policy.value for policy in single]))
-        control.append(Resampled(best, best_R, single[0].count))
-        pairs += [(index, len(policies) * samples + k - 1) for index in indices]
-    changes = _paired(columns, pairs, resamples=resamples, seed=seed)
-    each = range(0, len(changes), len(policies))
-    gain = [_least(changes[start : start + len(policies)]) for start in each]
-    return PassAtK(by_policy, together, control, gain)
+    pairs = [(single, team) for team, singles in matched.items() for single in singles]
+    leads = dict(zip(pairs, _paired(columns, pairs, resamples=resamples, seed=seed)))
+    return PassAtK(
+        policies={name: [micro[column[name, k]] for k in each_k] for name in policies},
+        team=[micro[column[None, k]] for k in each_k] if binary else [],
+        control=[_greatest([micro[single] for single in singles]) for singles in matched.values()],
+        gain=[
+            _least([leads[single, team] for single in singles]) for team, singles in matched.items()
+        ],
+    )
 
 
 def are_binary(sets: Sequence[Mapping[str, Responses]]) -> bool:

@@ -57,7 +57,7 @@ class Answered:
     workflows: Mapping[str, Responses]
     """Policy -> its responses after all others had answered."""
     verifier: Job | None = None
-    counted: str = " policy"
+    counted: str = "policy"
     """Who is sampled and what counts as the score, for titles."""
 
     @classmethod
@@ -76,9 +76,8 @@ class Answered:
             (workflows if helped else alone)[name] = job.responses(names)
         teams = [job.lineup for job in jobs if job.lineup.team]
         counts = f"answers of {teams[0].role} count" if teams and teams[0].role else "mean reward"
-        return cls(
-            suite, questions, alone, workflows, counted=f" team; {counts}" if teams else " policy"
-        )
+        counted = f"team; {counts}" if teams else "policy"
+        return cls(suite, questions, alone, workflows, counted=counted)
 
 
 @dataclass(frozen=True)
@@ -119,23 +118,23 @@ def score(
     calibrated = reliability(alone, **drawn)
     runs = [
         {
-            n: calibration_over_runs(responses.confidence_QN, responses.correct_QN)
-            for n, responses in answers.items()
+            name: calibration_over_runs(responses.confidence_QN, responses.correct_QN)
+            for name, responses in answers.items()
         }
         for answers in alone
     ]
-    name = answered[0].suite
+    suite = answered[0].suite
     questions = sum(len(systems_of_set[0].score_Q) for systems_of_set in systems_by_set)
     sets = len(systems_by_set)
     title = (
-        f"{name}: {questions} questions of {sets} set{'s' * (sets > 1)}, "
-        f"{settings.samples} samples of each{answered[0].counted}"
+        f"{suite}: {questions} questions of {sets} set{'s' * (sets > 1)}, "
+        f"{settings.samples} samples of each {answered[0].counted}"
     )
     deployable = differences(systems_by_set, rows, **drawn)
     policies = {row.system.name for row in rows if row.system.is_single}
     single = {pair: change for pair, change in deployable.items() if policies.issuperset(pair)}
     tables = [
-        accuracy_table(rows, f"{title}; below: oracles", sets=len(systems_by_set)),
+        accuracy_table(rows, f"{title}; below: oracles", sets=sets),
         *([difference_table(single)] if single else []),
         pass_table(passing, "Pass@k, unbiased" if binary else "best of k, expected"),
         *([pair_table(decompositions, "one answer each")] if decompositions else []),
@@ -170,7 +169,7 @@ def score(
         "policies": calibrated,
     }
     notes = list(_notes(answered, every, rows))
-    return SuiteResults(name, systems_by_set, rows, tables, notes, content)
+    return SuiteResults(suite, systems_by_set, rows, tables, notes, content)
 
 
 def overall(

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -88,13 +89,18 @@ def suite_called(name: str) -> Suite:
     if name in SUITES:
         return SUITES[name]
     path = user_path(name)
-    if path.suffix != ".json" or not path.is_file():
-        if ":" in name or name in envs.names():
-            return _bare(name)
-        raise UserError(
-            f"unknown suite {name!r}; {did_you_mean(name, SUITES)}known: {', '.join(SUITES)}; or a "
-            "JSON file with a suite's fields, or an environment as train.py --env names it"
-        )
+    if path.suffix == ".json" and path.is_file():
+        return _suite_of_file(name, path)
+    if ":" in name or name in envs.names():
+        return _bare(name)
+    raise UserError(
+        f"unknown suite {name!r}; {did_you_mean(name, SUITES)}known: {', '.join(SUITES)}; or a "
+        "JSON file with a suite's fields, or an environment as train.py --env names it"
+    )
+
+
+def _suite_of_file(name: str, path: Path) -> Suite:
+    """Read the suite of a JSON file; ``name`` is what the user calls the file."""
     try:
         fields = _tuples(json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, RecursionError) as error:
@@ -102,16 +108,20 @@ def suite_called(name: str) -> Suite:
     except OSError as error:
         raise UserError(f"{name} cannot be read ({error.strerror})") from None
     values: dict[str, Any] = {"name": path.stem} | fields if isinstance(fields, dict) else {}
-    known = {field.name: field for field in dataclasses.fields(Suite) if field.name != "bare"}
-    nothing = dataclasses.MISSING
-    wanted = {n for n, field in known.items() if field.default is field.default_factory is nothing}
-    if not wanted <= set(values) <= set(known):
+    known = [field for field in dataclasses.fields(Suite) if field.name != "bare"]
+    optional = {field.name for field in known if _has_default(field)} | {"name"}
+    required = {field.name for field in known} - optional
+    if not required <= set(values) <= required | optional:
         raise UserError(
-            f"{name} describes no suite: an object with {', '.join(sorted(wanted - {'name'}))}, "
-            f"and as you like {', '.join(sorted(set(known) - wanted | {'name'}))}"
+            f"{name} describes no suite: an object with {', '.join(sorted(required))}, "
+            f"and as you like {', '.join(sorted(optional))}"
         )
     check_fields(Suite, values, at=f"{name}: ")
     return Suite(**values)
+
+
+def _has_default(field: dataclasses.Field[Any]) -> bool:
+    return (field.default, field.default_factory) != (dataclasses.MISSING, dataclasses.MISSING)
 
 
 def _bare(env: str) -> Suite:

@@ -71,9 +71,9 @@ def systems(
         if responses.samples > 1:
             yield best_of(name, responses, responses.samples)
     binary = all(is_binary(responses.correct_QN) for responses in answered.values())
-    for size in range(2, len(answered) + 1) if binary else ():
-        # all pairs, and the whole team
-        if size in (2, len(answered)):
+    if binary and len(answered) > 1:
+        # All pairs, and the whole team.
+        for size in sorted({2, len(answered)}):
             for members in combinations(answered, size):
                 yield any_of({name: answered[name] for name in members})
 

@@ -17,6 +17,7 @@ long before."""
 FEWEST = 16
 """Questions that a mark needs: with fewer, the percentile interval of a difference is too short,
 and leaves out 0 by chance up to five times as often as once in twenty times."""
+_LEVEL = 0.95
 _CHUNK = 4_000_000  # numbers in memory at a time
 
 
@@ -42,10 +43,10 @@ class Resampled:
     count: int
     """What the value is a mean over: questions, or the eligible cases of a rate."""
 
-    def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Percentile interval; NaN of a single question, and where no resample defines the
+    def interval(self) -> tuple[float, float]:
+        """95 % percentile interval; NaN of a single question, and where no resample defines the
         value."""
-        return interval(self.replicates if self.count > 1 else (), level)
+        return interval(self.replicates if self.count > 1 else ())
 
     @property
     def low(self) -> float:
@@ -96,13 +97,13 @@ def resampled_means(
     return means_RM
 
 
-def interval(samples_R: npt.ArrayLike, level: float = 0.95) -> tuple[float, float]:
-    """Percentile interval of resampled values, undefined ones left out."""
+def interval(samples_R: npt.ArrayLike) -> tuple[float, float]:
+    """95 % percentile interval of resampled values, undefined ones left out."""
     samples_R = as_floats(samples_R)
     samples_R = samples_R[~np.isnan(samples_R)]
     if not len(samples_R):
         return float("nan"), float("nan")
-    low, high = np.quantile(samples_R, [(1 - level) / 2, (1 + level) / 2])
+    low, high = np.quantile(samples_R, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
     return float(low), float(high)
 
 
@@ -143,8 +144,8 @@ def mean_intervals(
     ]
 
 
-def t_interval(values_S: npt.ArrayLike, level: float = 0.95) -> Estimate:
-    """Mean over seeds with the interval ``mean +- t_{S-1} s / sqrt(S)`` (Student 1908).
+def t_interval(values_S: npt.ArrayLike) -> Estimate:
+    """Mean over seeds with the 95 % interval ``mean +- t_{S-1} s / sqrt(S)`` (Student 1908).
 
     Undefined values are left out; a single value has no interval.
     """
@@ -158,5 +159,5 @@ def t_interval(values_S: npt.ArrayLike, level: float = 0.95) -> Estimate:
     mean = float(values_S.mean())
     if count == 1:
         return Estimate(mean, float("nan"), float("nan"), 1)
-    half = stdtrit(count - 1, (1 + level) / 2) * values_S.std(ddof=1) / np.sqrt(count)
+    half = stdtrit(count - 1, (1 + _LEVEL) / 2) * values_S.std(ddof=1) / np.sqrt(count)
     return Estimate(mean, mean - float(half), mean + float(half), count)

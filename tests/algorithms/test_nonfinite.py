@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from coterie.algorithms import Learner, LearnerSettings, get
-from coterie.algorithms.nonfinite import NotFinite, cause_of
+from coterie.algorithms.nonfinite import NotFinite, not_finite_error
 
 PLAIN = LearnerSettings(importance_correction="none")
 ADVANTAGES = np.array([1.0, -0.5, 0.25, -1.5, 0.75, 0.0, -0.25, 1.25])
@@ -66,7 +66,7 @@ def test_steps_that_are_left_out_now_and_then_end_nothing(tiny, make_rows):
 def test_rows_that_are_finite_one_by_one_are_reported_too(tiny, make_rows):
     """Their sum is too large for a float."""
     rows = [dataclasses.replace(row, loss_weight=3e38) for row in make_rows(8)]
-    seen = cause_of(rows, ADVANTAGES.tolist(), lambda place: (1.0, float(place == 3)))
+    seen = not_finite_error(rows, ADVANTAGES.tolist(), lambda place: (1.0, float(place == 3)))
     assert "their sum is not" in str(seen)
     assert seen.row is rows[3]
 

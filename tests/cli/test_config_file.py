@@ -120,11 +120,11 @@ def test_numbers_need_no_point_and_no_sign_of_the_exponent(text: str, value: obj
 
 
 TOML_MISTAKES = [
-    ("[lerner]\nlr = 1.0", "unknown section lerner; did you mean learner?"),
-    ("[env]\nk_colt = 1", "no setting is called env.k_colt; did you mean k_cold?"),
+    ("[lerner]\nlr = 1.0", "unknown section lerner; did you mean 'learner'?"),
+    ("[env]\nk_colt = 1", "no setting is called env.k_colt; did you mean 'k_cold'?"),
     ("[choice]\nenvironment = 'x'", "no setting is called choice.environment; known: "),
     ("[choice]\nresume = 'runs/x'", "choice.resume is not allowed in a file"),
-    ("[agents.alicia]\nmodel = 'x'", "no role is called alicia; did you mean alice?"),
+    ("[agents.alicia]\nmodel = 'x'", "no role is called alicia; did you mean 'alice'?"),
     ("[agents]\nalice = 'x'", "agents.alice is 'x'; it must be settings by name"),
     ("run = 3", "run is 3; it must be settings by name"),
     ("[run]\nsteps = '3'", "run.steps is '3'; it must be a whole number"),

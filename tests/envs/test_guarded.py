@@ -12,7 +12,7 @@ from pettingzoo import ParallelEnv
 from coterie import envs
 from coterie.datatypes import UserError
 from coterie.envs.adapt import adapt
-from coterie.envs.contract import why_not_kept
+from coterie.envs.contract import why_no_info
 from coterie.envs.guarded import Guarded
 from coterie.envs.spaces import TextSpace
 from coterie.envs.token_view import TokenView
@@ -115,10 +115,8 @@ def test_reward_terms_that_do_not_sum_to_the_reward_are_refused() -> None:
 
 def test_who_is_not_asked_has_no_limits() -> None:
     idle = {"max_new_tokens": 0}
-    assert why_not_kept("a_0", idle, asked=False) == ""
-    assert (
-        why_not_kept("a_0", idle) == "max_new_tokens of a_0 is 0: it must be an int of at least 1"
-    )
+    assert why_no_info("a_0", idle, asked=False) == ""
+    assert why_no_info("a_0", idle) == "max_new_tokens of a_0 is 0: it must be an int of at least 1"
 
 
 def test_ids_are_learned_after_where_ids_are_read() -> None:

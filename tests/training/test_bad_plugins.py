@@ -174,7 +174,7 @@ def text(reward_M, group_M):
         ("--env bad_plugin:LEARNS", "EnvSpec.learns failed: AttributeError"),
         (
             "--env bad_plugin:MISSPELT",
-            "no setting is called rollout.problem_per_step; did you mean p",
+            "no setting is called rollout.problem_per_step; did you mean 'p",
         ),
         ("--env.terms bad_plugin:letters", "raised ValueError: could not convert string to float"),
         ("--env.terms bad_plugin:clearing", "it must give 4 finite numbers, one for each trace"),

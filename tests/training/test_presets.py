@@ -102,7 +102,7 @@ def test_a_preset_from_python_is_that_of_the_command_line(name: str) -> None:
         (
             "core-teaching",
             {"preset": "core-tny"},
-            "unknown preset 'core-tny'; did you mean core-tiny?",
+            "unknown preset 'core-tny'; did you mean 'core-tiny'?",
         ),
         (
             *("core-teaching", {"preset": "core-tiny", "settings": CoreTeachingSettings()}),

@@ -56,7 +56,7 @@ def test_a_terminal_has_a_bar_that_moves_and_whose_end_may_move() -> None:
 
 def test_a_part_of_a_step_that_is_short_says_nothing() -> None:
     out = io.StringIO()
-    with stage_of_step(Console(file=out), "step 1: sampling", 100, lines=True):
+    with stage_of_step(Console(file=out), "step 1: sampling", 100, slow=True):
         ANSWERED.add(50)
         time.sleep(0.05)
     run(Console(file=out), lines=False)
@@ -162,7 +162,7 @@ def test_a_stage_without_a_count_says_how_long_it_takes(monkeypatch: pytest.Monk
 def test_a_terminal_sees_a_step_learn_on_the_bar_of_the_run() -> None:
     shown, out = list[str](), io.StringIO()
     console = Console(file=out, force_terminal=True, width=100)
-    with learning(console, "step 3", 96, lines=True, bar=shown.append):
+    with learning(console, "step 3", 96, slow=True, bar=shown.append):
         LEARNED.add(24)
         time.sleep(0.1)
     assert shown[-2:] == ["learning 24/96", ""]
@@ -180,12 +180,12 @@ def test_a_share_counts_up_to_its_whole() -> None:
     assert pulse.done == 10
 
 
-@pytest.mark.parametrize("lines", [True, False])
+@pytest.mark.parametrize("slow", [True, False])
 def test_checks_that_take_long_say_so_through_a_pipe(
-    lines: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    slow: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("coterie.training.run.stage_progress.SILENCE_S", 0.0)
     monkeypatch.setattr("coterie.training.run.stage_progress.PERIOD_S", 0.005)
-    with checking(lines=lines):
+    with checking(slow=slow):
         time.sleep(0.2)
-    assert ("checking settings, models and problems: " in capsys.readouterr().out) == lines
+    assert ("checking settings, models and problems: " in capsys.readouterr().out) == slow

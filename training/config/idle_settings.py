@@ -45,7 +45,8 @@ def _idle(at: str, chosen: Any, usual: Any) -> Iterator[str]:
                 + (f", only with {join_or([*map(str, needs.values)])}" if needs.values else "")
             )
     for name, value in vars(chosen).items():
-        if dataclasses.is_dataclass(value) and type(value) is type(before := getattr(usual, name)):
+        before = getattr(usual, name)
+        if dataclasses.is_dataclass(value) and type(value) is type(before):
             yield from _idle(f"{at}{name}.", value, before)
 
 

@@ -112,22 +112,26 @@ def _with_learning(
         kind = dataclasses.make_dataclass("Settings", [("agents", agents, agents())], frozen=True)
         parsed = getattr(parse_flags(kind, words, prog=prog, help_flag=ALL).agents, role)
         algo, learner = parsed.algo, parsed.learner
-    for field in OF_A_STEP:
-        if getattr(algo, field) != (teams := getattr(settings.algo, field)):
-            flag = field.replace("_", "-")
-            same = f"{flag} {teams}"
-            if isinstance(teams, bool):
-                same = flag if teams else f"no-{flag}"
-            raise UserError(
-                f"--agents.{role}.algo: a step is sampled in one way for all roles, so its {flag} "
-                f"must be the team's: add --agents.{role}.algo.{same}, or change --algo.{flag}"
-            )
+    _check_same_sampling(role, algo, settings.algo)
     return dataclasses.replace(
         settings.agents[role],
         algorithm=name,
         algo=None if algo == settings.algo else algo,
         learner=None if learner == settings.learner else learner,
     )
+
+
+def _check_same_sampling(role: str, algo: Algorithm, team: Algorithm) -> None:
+    """Refuse another sampling of steps than the team's."""
+    for field in OF_A_STEP:
+        if getattr(algo, field) == (value := getattr(team, field)):
+            continue
+        flag = field.replace("_", "-")
+        raise UserError(
+            f"--agents.{role}.algo: a step is sampled in one way for all roles, so its {flag} "
+            f"must be the team's: add {as_flag(f'agents.{role}.algo.{field}', value)}, or change "
+            f"--algo.{flag}"
+        )
 
 
 def _take_name(role: str, words: list[str]) -> str:

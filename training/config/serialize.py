@@ -1,16 +1,14 @@
 """Settings as JSON data and back, for config.json, presets and resume."""
 
 import dataclasses
-import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from coterie.datatypes import UserError, check_fields, named_below
-from coterie.datatypes.errors import join_or
+from coterie.datatypes import UserError, check_fields, named_below, suggest_briefly
 
 T = TypeVar("T")
 
@@ -43,7 +41,7 @@ def override(default: T, values: Mapping[str, Any], *, at: str = "") -> T:
     known = {field.name for field in dataclasses.fields(default)}  # type: ignore[arg-type]
     for name, new in values.items():
         if name not in known:
-            raise UserError(f"no setting is called {at}{nearest(name, known)}")
+            raise UserError(f"no setting is called {at}{name}; {suggest_briefly(name, known)}")
         old = getattr(default, name)
         if dataclasses.is_dataclass(old) and not isinstance(old, type) and isinstance(new, Mapping):
             changes[name] = override(old, new, at=f"{at}{name}.")
@@ -74,14 +72,6 @@ def flat(values: Mapping[str, Any], at: str = "") -> dict[str, Any]:
     return leaves
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """``name`` with similar known names, or else all known names, for messages."""
-    near = difflib.get_close_matches(name, known := sorted(known), n=3)
-    return (
-        f"{name}; did you mean {join_or(near)}?" if near else f"{name}; known: {', '.join(known)}"
-    )
-
-
 @lru_cache
 def _hints(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
@@ -92,9 +82,11 @@ def _typed(new: Any, hint: Any) -> Any:
     names."""
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if isinstance(new, list):
-        inner = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), ())
-        inner = inner[:1] * len(new) if inner[1:] == (...,) else inner
-        return tuple(_typed(*each) for each in zip_longest(new, inner[: len(new)]))
+        hints = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), ())
+        if hints[1:] == (...,):
+            return tuple(_typed(item, hints[0]) for item in new)
+        # An item without a hint stays as it is: check_fields refuses a list that is too long.
+        return tuple(_typed(item, each) for item, each in zip_longest(new, hints[: len(new)]))
     if isinstance(new, Mapping):
         kind: Any = next((kind for kind in kinds if dataclasses.is_dataclass(kind)), None)
         return new if kind is None else override(kind(), new)

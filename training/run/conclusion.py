@@ -61,12 +61,20 @@ class Conclusion:
         estimate = self.examiner.estimate
         first, between, last = estimate(before), estimate(warmed_up), estimate(after)
         wall_s, baseline, backend = tally.wall_s(), self.baseline, self.team.backend
-        facts = {"steps": steps, "dropped_prompts": self.dropped, "config": dict(self.config)}
-        facts |= {"alone": asdict(baseline)} if baseline.metrics else {}
-        facts |= {"places": places} if (places := backend.places()) else {}
-        facts |= {"spent": spent} if (spent := backend.spent()) else {}
+        spent = backend.spent()
         paid = paid_shares(self.run.read_log(METRICS), self.team.trained, self.terms)
-        facts |= {"paid": paid} if paid else {}
+        facts: dict[str, Any] = {
+            "steps": steps,
+            "dropped_prompts": self.dropped,
+            "config": dict(self.config),
+        }
+        optional = {
+            "alone": asdict(baseline) if baseline.metrics else None,
+            "places": backend.places(),
+            "spent": spent,
+            "paid": paid,
+        }
+        facts |= {name: fact for name, fact in optional.items() if fact}
         result = summary(first, last, wall_s, tally.tokens, between) | facts
         self.run.write_json("summary.json", result)
         if last:

@@ -53,16 +53,20 @@ def stage_of_step(
     title: str,
     total: float,
     *,
-    lines: bool,
+    slow: bool,
     bar: Callable[[str], None] | None = None,
     pulses: Sequence[Count] = (ANSWERED, ENDED),
     unit: str = "answers",
 ) -> AbstractContextManager[None]:
     """Show a part of a step after a minute of silence, or at once by ``bar`` on a terminal.
 
-    Arguments as of :func:`stage`; ``bar`` is :meth:`coterie.training.run.log.Logbook.part`.
+    Other arguments as of :func:`stage`.
+
+    Args:
+        slow: whether the models are, so that parts of a step take long; else nothing is shown.
+        bar: :meth:`coterie.training.run.log.Logbook.part`.
     """
-    if not lines:
+    if not slow:
         return nullcontext()
     if console.is_terminal:
         return nullcontext() if bar is None else _in_bar(bar, title, total, pulses)
@@ -70,17 +74,17 @@ def stage_of_step(
 
 
 def learning(
-    console: Console, step: str, rows: float, *, lines: bool, bar: Callable[[str], None] | None
+    console: Console, step: str, rows: float, *, slow: bool, bar: Callable[[str], None] | None
 ) -> AbstractContextManager[None]:
     """Show the update of a step from ``rows`` rows, like :func:`stage_of_step`."""
     title = f"{step}: learning"
-    return stage_of_step(console, title, rows, lines=lines, bar=bar, pulses=(LEARNED,), unit="rows")
+    return stage_of_step(console, title, rows, slow=slow, bar=bar, pulses=(LEARNED,), unit="rows")
 
 
-def checking(*, lines: bool) -> AbstractContextManager[None]:
-    """Show the checks before anything is loaded, like :func:`stage`."""
+def checking(*, slow: bool) -> AbstractContextManager[None]:
+    """Show the checks before anything is loaded, if models are slow, like :func:`stage`."""
     title = "checking settings, models and problems"
-    return stage(Console(), title, 0) if lines else nullcontext()
+    return stage(Console(), title, 0) if slow else nullcontext()
 
 
 def loading(

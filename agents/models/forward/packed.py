@@ -148,6 +148,18 @@ def _attend(
         scale = q_1HSE.shape[-1] ** -0.5 if scaling is None else scaling
         q, k, v = (x[0].transpose(0, 1) for x in (q_1HSE, k_1JSE, v_1JSE))
         return packed.on_cpu[0].attend(q, k, v, scale, sliding_window)[None], None
+    return _by_segment(q_1HSE, k_1JSE, v_1JSE, packed, scaling, sliding_window), None
+
+
+def _by_segment(
+    q_1HSE: Tensor,
+    k_1JSE: Tensor,
+    v_1JSE: Tensor,
+    packed: Packed,
+    scaling: float | None,
+    window: int | None,
+) -> Tensor:
+    """Attend like :func:`_attend`, one segment after the other, on any device."""
     groups = q_1HSE.shape[1] // k_1JSE.shape[1]
     k, v = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (k_1JSE, v_1JSE))
     # Split once: the backward pass of each slice would fill a tensor of full length.
@@ -162,14 +174,14 @@ def _attend(
         if segment.keys > segment.queries:
             own = [torch.cat(pair, 2) for pair in zip(pieces[segment.start.start][1:], own)]
         mask = None
-        if segment.keys > segment.queries or (sliding_window and segment.keys > sliding_window):
-            mask = _seen(segment, sliding_window, q.device)
+        if segment.keys > segment.queries or (window and segment.keys > window):
+            mask = _seen(segment, window, q.device)
         answers.append(
             F.scaled_dot_product_attention(
                 q, *own, attn_mask=mask, is_causal=mask is None, scale=scaling
             )
         )
-    return torch.cat(answers, 2).transpose(1, 2), None
+    return torch.cat(answers, 2).transpose(1, 2)
 
 
 def _seen(segment: Segment, window: int | None, device: torch.device) -> Tensor:

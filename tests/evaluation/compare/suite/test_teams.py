@@ -347,7 +347,7 @@ def test_a_run_is_a_team_with_its_frozen_roles(tmp_path: Path) -> None:
     assert players["judge"].model == "tiny:carol"
     # A partner, or an opponent, that a run was trained with is not that run.
     with pytest.raises(UserError, match="trained alice, bob: name one"):
-        read_teams("--cross-play", [f"ours={run}"])[0].player("judge")
+        read_teams("--cross-play", [f"ours={run}"], frozen=False)[0].player("judge")
     assert read_teams("--teams", [f"{run}/", "tiny:bob"])[0].name == "run"
     assert read_teams("--teams", ["tiny:bob"])[0].name == "bob"
     assert read_prices(["ours=1,2"], ["ours.alice", "ours.bob"]) == {
