@@ -136,22 +136,25 @@ async def _read(response: httpx2.Response, max_bytes: int) -> bytes | None:
 
 
 def _check_status(response: httpx2.Response, body: bytes | None) -> None:
-    status = response.status_code
-    if status == 200:
-        return
-    example = "" if status in (401, 403) else excerpt(body or b"")  # may repeat parts of the key
-    wait = retry_after_s(response.headers.get("retry-after"), now=time.time())
+    if response.status_code != 200:
+        wait = retry_after_s(response.headers.get("retry-after"), now=time.time())
+        raise _failure_of(response.status_code, body or b"", wait)
+
+
+def _failure_of(status: int, body: bytes, wait: float = 0.0) -> AttemptFailure:
+    """The failure that a status says."""
+    example = "" if status in (401, 403) else excerpt(body)  # may repeat parts of the key
     if status == 429:
-        raise AttemptFailure(
+        return AttemptFailure(
             "rate_limited", "server is overloaded (429)",
             retry=True, healthy=True, retry_after_s=wait, example=example,
         )  # fmt: skip
     if status >= 500 or status == 408:
-        raise AttemptFailure(
+        return AttemptFailure(
             f"http_{status}", f"server failed ({status})",
             retry=True, retry_after_s=wait, example=example,
         )  # fmt: skip
-    raise AttemptFailure(
+    return AttemptFailure(
         f"http_{status}", f"server refused the request ({status})", healthy=True, example=example
     )
 
@@ -176,7 +179,7 @@ def read_reply(body: bytes, content_type: str) -> Choice:
 
     Raises:
         AttemptFailure: the body is not JSON (``html``, ``bad_json``), or JSON of another shape
-            (``schema``).
+            (``schema``), or an error in place of a reply.
     """
     start = body[:512].lstrip()
     if "html" in content_type.lower() or start.startswith(b"<"):
@@ -187,7 +190,16 @@ def read_reply(body: bytes, content_type: str) -> Choice:
         raise AttemptFailure(
             "bad_json", "server sent incomplete JSON", retry=True, example=excerpt(body)
         ) from None
-    choice = _first(data.get("choices")) if isinstance(data, dict) else None
+    data = data if isinstance(data, dict) else {}
+    choice = _first(data.get("choices"))
+    # OpenRouter sends the errors of the servers behind it with status 200, also after a part of
+    # the text.
+    broke_off = isinstance(choice, dict) and choice.get("finish_reason") == "error"
+    error = (choice.get("error") if broke_off else None) or data.get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    status = code if isinstance(code, int) and 400 <= code < 600 else 500 if broke_off else 0
+    if status and (choice is None or broke_off):
+        raise _failure_of(status, body)
     if not isinstance(choice, dict):
         raise AttemptFailure("schema", "server's JSON has no choices", example=excerpt(body))
     message = choice.get("message")

@@ -37,6 +37,7 @@ CHATS = ("messages", "conversations")
 """Columns with chats whose last message is the answer."""
 _LONGEST_UNMARKED = 200
 _DEFINED = re.compile(r"^def\s+(\w+)", re.MULTILINE)
+_CALLED = re.compile(r"(\w+)\(")
 _BEFORE = re.compile(
     r"\s*Solve the following math problem step by step\.\s*The last line of your response "
     r"should be of the form\s+Answer:\s*\\?\$Answer\s*\(without quotes\)\s*where\s+\\?\$Answer is "
@@ -207,7 +208,8 @@ def mbppplus(row: Row, answers: Answers | None = None) -> Problem:
     """MBPP+ (arXiv:2305.01210): an assertion of the tests names the function."""
     shown = row["test_list"][0] if isinstance(row["test_list"], list) and row["test_list"] else ""
     solution = _source(row, "code")
-    called = [name for name in _DEFINED.findall(solution) if f"{name}(" in str(shown)]
+    calls = {*_CALLED.findall(str(shown))}
+    called = [name for name in _DEFINED.findall(solution) if name in calls]
     if not called:
         raise UnusableRowError("'test_list' calls no function that 'code' defines")
     # The task does not name its function, so an assertion is part of the question.

@@ -6,6 +6,7 @@ Exact match and token F1 follow SQuAD (arXiv:1606.05250). Exact match reads numb
 
 import re
 import string
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
@@ -17,7 +18,6 @@ THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _VERDICTS = ("yes", "no", "noanswer")
-_DASHES = str.maketrans("−–—", "---")
 _NUMERAL = re.compile(r"(?:(?<!\S)[$€£(]?-[$€£]?)?(?:(?<!\w)\.)?\d+(?:[^\w\s]\d+)*")
 """Digits with their sign and what stands between them: ``-3.14``, ``7-5``, ``1/2``, ``.5``."""
 
@@ -31,11 +31,26 @@ def exact_match(answer: str, gold: str) -> bool:
     """Whether both are the same words in the same order, and there are any.
 
     Numbers keep their signs, points and bars, which are punctuation to SQuAD: 314 is not 3.14, 5
-    not -5 and 12 not 1/2. The answer ``A`` is a word, though an article.
+    not -5 and 12 not 1/2. The answer ``A`` is a word, though an article. Punctuation beyond ASCII
+    is punctuation, too: ``Ocean’s 8`` and ``《活着》。`` are ``Ocean's 8`` and ``活着``.
     """
-    answer, gold = answer.translate(_DASHES), gold.translate(_DASHES)
+    answer, gold = _in_ascii(answer), _in_ascii(gold)
     words = _words(answer)
     return bool(words) and words == _words(gold) and _numerals(answer) == _numerals(gold)
+
+
+def _in_ascii(text: str) -> str:
+    """The text with ASCII's dash and quote for other dashes, quotes, brackets and stops."""
+    return text if text.isascii() else "".join(map(_sign_in_ascii, text))
+
+
+def _sign_in_ascii(sign: str) -> str:
+    category = unicodedata.category(sign)
+    if category == "Pd" or sign == "−":
+        return "-"
+    # A per mille is no per cent.
+    is_punctuation = (category[0] == "P" and sign not in "‰‱") or sign == "´"
+    return "'" if is_punctuation and not sign.isascii() else sign
 
 
 def _words(text: str) -> str:

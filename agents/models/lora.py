@@ -158,6 +158,12 @@ def _stored_config(adapter: str) -> Any:
         config = LoraConfig.from_pretrained(adapter)
     if not isinstance(config, LoraConfig):
         raise UserError(f"{adapter} is not a LoRA adapter but of type {config.peft_type}")
+    if config.modules_to_save or config.trainable_token_indices or config.bias != "none":
+        # They would be those of all roles on the base, and nothing would train them.
+        raise UserError(
+            f"{adapter} has biases or whole modules of the model beside its own matrices: merge it "
+            "with its model first (peft's merge_and_unload)"
+        )
     config.inference_mode = False
     config.lora_dropout = 0.0
     return config
@@ -195,6 +201,25 @@ def _forward(layer: Any, plain: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return torch.addmm(y.flatten(0, -2), inner, scaled_OR.t()).view(y.shape)
 
     return forward
+
+
+def merges(module: Any, adapter: str | None) -> bool:
+    """Whether copies of the weights of the blocks can hold the adapter: all that it does is to add
+    B A to matrices of linear layers. DoRA scales their rows, and others adapt the head, the
+    embedding or biases.
+
+    Args:
+        module: the transformers model that the adapter is on.
+        adapter: its name; None: there is none.
+    """
+    from peft.tuners.lora.layer import Linear, LoraLayer
+
+    head = module.get_output_embeddings()
+    return adapter is None or all(
+        isinstance(layer, Linear) and layer is not head and _is_plain(layer, adapter)
+        for layer in module.modules()
+        if isinstance(layer, LoraLayer) and adapter in layer.r
+    )
 
 
 def _is_plain(layer: Any, adapter: str) -> bool:

@@ -11,6 +11,7 @@ import torch
 from coterie.agents.models.blocks import rounded_once
 from coterie.agents.models.family import is_llama_like
 from coterie.agents.models.handle import ModelHandle
+from coterie.agents.models.lora import merges
 from coterie.agents.sampling.batches import (
     BatchLimits,
     SamplingRequest,
@@ -80,6 +81,7 @@ class Sampler:
         on_gpu = device.type == "cuda"
         gpu = torch.cuda.get_device_properties(device).total_memory if on_gpu else None
         fits = fused and is_llama_like(handle.causal_lm) and copies(size, gpu)
+        fits = fits and merges(handle.causal_lm, handle.adapter)
         self.copy_bytes = size if fits else 0
         """Bytes of the fused copy of the weights; 0: there is none."""
         self._limits = limits or BatchLimits.for_model(handle.causal_lm, handle.device)

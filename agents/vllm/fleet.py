@@ -301,10 +301,10 @@ def _width(seat: Seat) -> int | None:
 def _rank(seat: Seat) -> int:
     handle = seat.loaded.handle
     config: Any = handle.module.peft_config[handle.adapter]  # type: ignore[index, union-attr]
-    if config.use_dora or config.modules_to_save or config.bias != "none":
+    if config.use_dora or config.lora_bias:
         raise UserError(
-            f"vLLM takes plain LoRA adapters, without DoRA, biases and whole modules; that of "
-            f"{seat.role} has some: say --engine local"
+            f"vLLM takes plain LoRA adapters, without DoRA and biases; that of {seat.role} has "
+            "some: say --engine local"
         )
     return max(config.r, *config.rank_pattern.values(), 0)
 

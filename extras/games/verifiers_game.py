@@ -22,6 +22,7 @@ from verifiers.v1.utils.generic import concrete_type
 from verifiers.v1.utils.loaders import load_taskset, taskset_class
 
 from coterie.datatypes import UserError
+from coterie.datatypes.thinking import split_thinking
 from coterie.envs.registry import EnvSpec
 from coterie.extras.games.game import Game, GameSettings, game_spec
 from coterie.extras.games.options import read_value
@@ -74,11 +75,16 @@ class Taskset(Game):
             raise UserError(f"env {name!r}: the taskset has no tasks.")
         task = self._tasks[0]
         functions = [*task.hooks("reward"), *task.hooks("metric")]
+        hooked = any(
+            getattr(type(task), hook) is not getattr(vf.Task, hook)
+            for hook in ("setup", "finalize")
+        )
         needs = {
             "tools": kind.toolsets(taskset.config) or type(task).toolsets(task.config),
-            "a container": task.data.image
+            "a container": hooked
+            or any(task.data.image for task in self._tasks)
             or any("runtime" in inspect.signature(function).parameters for function in functions),
-            "a prompt in text": not task.data.prompt_text,
+            "a prompt in text": not all(task.data.prompt_text for task in self._tasks),
         }
         for need, missing in needs.items():
             if missing:
@@ -99,12 +105,14 @@ class Taskset(Game):
 
     def play(self, answer: str) -> bool:
         data = self._task.data
+        thinking, reply = split_thinking(answer)
+        said = AssistantMessage(content=reply or "", reasoning_content=thinking or None)
         trace = Trace(
             task=TraceTask(type=type(self._task).__name__, data=data),
             agent=AgentInfo(config=vf.AgentConfig()),
             nodes=[
                 MessageNode(message=UserMessage(content=data.prompt_text)),
-                MessageNode(message=AssistantMessage(content=answer), parent=0, sampled=True),
+                MessageNode(message=said, parent=0, sampled=True),
             ],
         )
         # The caller may run inside an event loop, which cannot wait for another loop.

@@ -173,7 +173,7 @@ def adapter_arguments(name: str, folder: Path) -> list[str]:
         UserError: vLLM does not take such an adapter.
     """
     config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
-    odd = config.get("use_dora") or config.get("modules_to_save")
+    odd = any(config.get(name) for name in ("use_dora", "lora_bias", "modules_to_save"))
     if odd or config.get("bias", "none") != "none":
         raise UserError(
             f"vLLM takes plain LoRA adapters, without DoRA, biases and whole modules; {folder} has "

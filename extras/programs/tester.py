@@ -75,8 +75,10 @@ def main(memory: int, cpu_s: int, reads: int, writes: int) -> None:
         space[entry] = candidate
         try:
             exec(tests, space)
-            if callable(space.get("check")):
-                space["check"](candidate)
+            check = space.get("check")
+            # The function under test may itself be called so (Mbpp/56).
+            if callable(check) and check is not candidate:
+                check(candidate)
         except Exception:
             return "failed"
         return "passed"

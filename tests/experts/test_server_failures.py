@@ -118,6 +118,27 @@ async def test_429_beyond_the_deadline_fails_at_once(server, policy, ask):
 
 
 @pytest.mark.parametrize(
+    ("sent", "kind", "attempts"),
+    [
+        ({"error": {"code": 502, "message": "Provider returned error"}}, "http_502", 2),
+        ({"error": {"code": 429, "message": "Rate limit exceeded"}}, "rate_limited", 2),
+        ({"error": {"code": 402, "message": "Insufficient credits"}}, "http_402", 1),
+        (
+            {"choices": [{"message": {"content": "Half an"}, "finish_reason": "error"}]},
+            "http_500",
+            2,
+        ),
+    ],
+)
+async def test_errors_with_status_200(server, policy, ask, sent, kind, attempts):
+    """They were JSON of another shape, and half an answer was a whole one."""
+    server.script = [server.sends(json.dumps(sent).encode())]
+    expert = policy(retries=1)
+    await refused(expert, ask, r"\(\d+\)$", **{kind: 1})
+    assert len(server.requests) == attempts
+
+
+@pytest.mark.parametrize(
     "status", ["400 Bad Request", "401 Unauthorized", "404 Not Found", "302 Found"]
 )
 async def test_refusals_are_not_repeated(server, policy, ask, tmp_path, status):

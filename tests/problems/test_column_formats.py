@@ -66,12 +66,12 @@ ROWS = {
     "mbppplus": (
         {
             "task_id": 2, "prompt": "Write a function that adds one.",
-            "test_list": ["assert g(1) == 2"], "test": "assert g(1) == 2",
-            "code": "def h(x):\n  return x\ndef g(x):\n  return h(x) + 1",
+            "test_list": ["assert add_h(1) == 2"], "test": "assert add_h(1) == 2",
+            "code": "def h(x):\n  return x\ndef add_h(x):\n  return h(x) + 1",
         },
         Problem(
-            "", "Write a function that adds one.\nassert g(1) == 2",
-            "def h(x):\n  return x\ndef g(x):\n  return h(x) + 1", "code",
+            "", "Write a function that adds one.\nassert add_h(1) == 2",
+            "def h(x):\n  return x\ndef add_h(x):\n  return h(x) + 1", "code",
         ),
     ),
     "hle": (
@@ -232,8 +232,8 @@ def test_programs_carry_their_tests():
     meta = read(ROWS["humaneval"][0]).meta
     assert meta == {"entry_point": "f", "test": "t", "code_prompt": "def f():\n"}
     meta = read(ROWS["mbppplus"][0]).meta
-    assert (meta["entry_point"], meta["code_prompt"]) == ("g", "")
-    assert (meta["test"], meta["task_id"]) == ("assert g(1) == 2", 2)
+    assert (meta["entry_point"], meta["code_prompt"]) == ("add_h", "")
+    assert (meta["test"], meta["task_id"]) == ("assert add_h(1) == 2", 2)
 
 
 def test_items_with_a_picture_are_left_out():

@@ -188,6 +188,12 @@ def test_a_correct_answer_is_complete():
         ("an", "the", False),
         ("the moon", "Moon", True),
         ("...", "...", False),
+        # Punctuation beyond ASCII.
+        ("Harry’s Bar", "Harry's Bar", True),
+        ("“Hey Jude”", "Hey Jude", True),
+        ("《活着》。", "活着", True),
+        ("3、4", "34", False),
+        ("5‰", "5", False),
     ],
 )
 def test_exact_match_keeps_numbers_apart(answer: str, gold: str, equal: bool) -> None:

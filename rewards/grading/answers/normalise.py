@@ -17,6 +17,7 @@ _SPELLINGS = {
     " ": "\u00a0\u2009\u202f\u3000",
     "": "\u200b",
     "/": "÷",
+    "'": "’‘",
     r"\times ": "×",
     r"\cdot ": "·⋅",
     r"\pi ": "π",
@@ -108,7 +109,7 @@ _REWRITES: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], .
         ),
         # A dollar sign that opens no formula is money.
         (r"\A(\s*[+-]?\s?(?:HK|NZ|AU?|CA?|US?|S|R)?)\$(?=\s?[0-9.][^$]*\Z)", r"\1＄"),
-        (r"\A\s*[\"“]([^\"”]*)[\"”][\s.]*\Z", r"\1"),
+        (r"\A\s*[\"“「『《]([^\"”」』》]*)[\"”」』》][\s.。]*\Z", r"\1"),
         (r"\A\s*(?:[Mm]inus|[Nn]egative)\s+(?=[0-9.\\])", "-"),
         (r"(?<=[0-9])\s?[xX]\s?(?=10\s?(?:\^|\*\*))", r"\\times "),
         (r"\{([^{}]{1,64})\\over(?![A-Za-z])([^{}]{1,64})\}", r"\\frac{\1}{\2}"),

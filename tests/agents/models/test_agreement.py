@@ -4,16 +4,20 @@ The reference reads each row alone, unpadded, without a cache: no mask, batch or
 """
 
 import platform
+import warnings
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM
 
 from coterie.agents.models.loading import LoadedRole
 from coterie.agents.models.spec import LoraSpec
 from coterie.agents.sampling import Sampler, SamplingRequest, weights
-from coterie.datatypes import Completion, Sampling
+from coterie.datatypes import Completion, Sampling, UserError
 
 NAMES = ["qwen3", "qwen2", "llama", "mistral", "phi3", "phi3-long", "gemma2"]
 IDS = torch.tensor([[5, 9, 77, 12, 3]])
@@ -59,6 +63,62 @@ def test_logprobs_before_and_after_an_update(load_role, shake, name: str, lora) 
     assert worst_gap(role, sampler, rows) < 1e-3
     # The update is large enough that stale weights would have failed.
     assert np.abs(reference(role, rows[9], before) - before.logprobs).max() > 1e-2
+
+
+@pytest.fixture
+def loaded_adapter(checkpoint, tmp_path) -> Callable[..., tuple[LoraSpec, Any]]:
+    """Writes an adapter with peft; returns its spec, and peft's own model with it."""
+
+    def write(name: str, **settings: Any) -> tuple[LoraSpec, Any]:
+        base = AutoModelForCausalLM.from_pretrained(checkpoint(name), dtype=torch.float32)
+        config = LoraConfig(r=4, task_type="CAUSAL_LM", **settings)
+        with warnings.catch_warnings(action="ignore"):  # of tied embeddings
+            model = get_peft_model(base, config)
+        generator = torch.Generator().manual_seed(1)
+        for p in model.parameters():
+            if p.requires_grad:
+                p.data += 0.2 * torch.randn(p.shape, generator=generator)
+        with warnings.catch_warnings(action="ignore"):
+            model.save_pretrained(tmp_path / "adapter")
+        return LoraSpec(adapter=str(tmp_path / "adapter")), model.eval()
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("fused", "settings"),
+    [
+        (True, {"target_modules": ["q_proj", "down_proj"], "use_rslora": True}),
+        (True, {"target_modules": ["q_proj", "down_proj"], "rank_pattern": {"q_proj": 2}}),
+        (False, {"target_modules": ["q_proj", "down_proj"], "use_dora": True}),
+        (False, {"target_modules": ["q_proj"], "lora_bias": True}),
+        (False, {"target_modules": ["q_proj", "lm_head"]}),
+        (False, {"target_modules": ["q_proj", "embed_tokens"]}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_logprobs_with_loaded_adapters(load_role, loaded_adapter, fused, settings) -> None:
+    """Copies of the weights cannot hold every adapter; what they cannot hold was ignored."""
+    spec, peft = loaded_adapter("qwen2", **settings)
+    role = load_role("qwen2", lora=spec)
+    with torch.no_grad(), role.handle.active():
+        own = role.handle.causal_lm(input_ids=IDS).logits
+    torch.testing.assert_close(own, peft(input_ids=IDS).logits)
+    sampler = Sampler(role.handle, role.codec.decode, ())
+    assert sampler.fused == fused
+    assert worst_gap(role, sampler, ragged_rows()) < 1e-3
+
+
+@pytest.mark.parametrize(
+    "settings", [{"bias": "all"}, {"modules_to_save": ["norm"]}, {"trainable_token_indices": [5]}]
+)
+def test_adapters_that_would_change_the_base_are_refused(
+    load_role, loaded_adapter, settings
+) -> None:
+    """Other roles on the base had the biases and modules of a loaded adapter, too."""
+    spec, _ = loaded_adapter("qwen2", target_modules=["q_proj"], **settings)
+    with pytest.raises(UserError, match="beside its own matrices: merge it"):
+        load_role("qwen2", lora=spec)
 
 
 @pytest.mark.parametrize("name", NAMES[:-1])

@@ -34,6 +34,10 @@ class Sums(vf.Taskset[SumTask, SumsConfig]):
 
 __all__ = ["Sums"]
 """
+SETUP = """
+    async def setup(self, trace, runtime) -> None:
+        trace.state.target = 3
+"""
 RUNTIME = """
     @vf.reward
     async def ran(self, task, trace, runtime) -> float:
@@ -45,6 +49,9 @@ RUNTIME = """
 def tasksets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sums_of_a_test.py").write_text(SUMS.replace("REWARD", ""))
     (tmp_path / "boxes_of_a_test.py").write_text(SUMS.replace("    REWARD", RUNTIME))
+    (tmp_path / "setups_of_a_test.py").write_text(SUMS.replace("    REWARD", SETUP))
+    some = SUMS.replace('f"{k} + 1 ="', 'f"{k} + 1 =" if k != 1 else None')
+    (tmp_path / "silences_of_a_test.py").write_text(some.replace("REWARD", ""))
     monkeypatch.syspath_prepend(str(tmp_path))
 
 
@@ -59,6 +66,10 @@ async def test_a_task_is_put_and_paid_by_the_tasksets_own_rewards() -> None:
     assert infos["solver_0"]["reward_terms"] == {"game": 2.0}
     env.reset(seed=9)
     assert env.step({"solver_0": "3"})[1] == {"solver_0": 0.0}
+    # Verifiers' own runner keeps a thought out of the reply, too.
+    for text, reward in (("<think>3?</think>2", 2.0), ("<think>2</think>3", 0.0)):
+        env.reset(seed=9)
+        assert env.step({"solver_0": text})[1] == {"solver_0": reward}
     few: Any = envs.make("verifiers:sums_of_a_test?count=3", view="text")
     assert few.reset(seed=9)[0]["solver_0"]["text"] == "Add.\n\n0 + 1 ="  # task 9 mod 3
 
@@ -74,6 +85,8 @@ def test_the_contract(view: Any) -> None:
     ("name", "sentence"),
     [
         ("verifiers:boxes_of_a_test", "needs a container, which verifiers' own runner gives"),
+        ("verifiers:setups_of_a_test", "needs a container"),
+        ("verifiers:silences_of_a_test", "needs a prompt in text"),
         ("verifiers:nowhere_at_all", "cannot be made: ModuleNotFoundError: .*nowhere_at_all"),
         ("verifiers:sums_of_a_test?colour=3", "cannot be made: .*colour"),
     ],

@@ -50,6 +50,13 @@ def test_programs_are_held_to_their_tests(program: str, outcome: str) -> None:
     assert run(program, SQUARE, AMPLE) == outcome
 
 
+def test_a_function_called_check_is_no_test() -> None:
+    """Mbpp/56 asks for one; it was called with itself after its tests."""
+    tests = ProgramTests("check", "for x, y in [(2, 4), (-3, 9)]:\n    assert check(x) == y\n", "")
+    assert run("def check(x):\n    return x * x\n", tests, AMPLE) == "passed"
+    assert run("def check(x):\n    return x + x\n", tests, AMPLE) == "failed"
+
+
 HARM = {
     "a loop": ("def f(x):\n    while True: pass", "timeout"),
     "a loop on loading": ("while True: pass", "timeout"),

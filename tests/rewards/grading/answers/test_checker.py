@@ -56,7 +56,9 @@ list: [5, 3, 1] => 1,3,5 || 2,400, 1,350, 864 => 864, 2400, 1350 || 16,200 => 16
 list: \sqrt{12}, 1 => 1,2\sqrt{3} || (3,4), (1,2) => (1,2),(3,4) || -2,-2 => -2,-2
 list: {1, 3, 5} => 5, 3, 1
 text: they are EQUAL. => They are equal || \text{they are equal!} => They are equal
-text: 3:30pm => 3:30 p.m.
+text: 3:30pm => 3:30 p.m. || Harry’s Bar => Harry's Bar || 《活着》。 => 活着
+Harry's Bar => Harry’s Bar || f’(x)=2x => f'(x)=2x
+number: 1’234’567 => 1234567
 # As models write them.
 {1 \over 2} => \frac12 || 4.5 × 10⁻⁴ => 4.5\times10^{-4} || x² => x^2 || 1.(9) => 2
 100^{50} => 10^{100} || 4^5 => 2^{10} || 4 = x => x=4 || y(x) = Ce^{3x} => y=Ce^{3x}

@@ -55,6 +55,11 @@ def test_an_option_is_read_with_its_sign_and_without_its_spaces() -> None:
     assert Checker().check("Answer: x > 1", asked).correct
 
 
+def test_an_option_is_read_with_either_apostrophe() -> None:
+    asked = Problem("p", "?", "B", "choice", choices=("the car", "the driver's seat"))
+    assert Checker().check("Answer: The driver’s seat", asked).correct
+
+
 def test_a_letter_that_is_an_option_text_is_the_letter() -> None:
     assert letter_of("A", ("B", "A", "S", "D")) == "A"
     assert letter_of("S", ("B", "A", "S", "D")) == "C"
