@@ -115,6 +115,11 @@ PROBLEMS = [
 LEARNER_AND_ALGORITHM = [
     ("--learner.betas 0.9 nan", "--learner.betas is (0.9, nan); it must be at least 0 and"),
     ("--algo.kl-coefficient 0.1 --algo.kl-estimator k1", "k1"),
+    (
+        "--algo.overlong-factor 2",
+        "--algo.overlong-factor does nothing without --algo.overlong-limit and --algo.overlong-bu",
+    ),
+    ("--agents.bob.algo gspo --agents.bob.algo=grpo", "--agents.bob.algo is given twice"),
     ("--env.reread none", "set it to 0, or --env.reread, such as wrong"),
     ("--algo.distillation.beta 0", "--env.reread unsolved does nothing without --algo.distill"),
     (f"{COREA} {BETA}", f"corea-deferral {NO_PEERS}"),
