@@ -73,6 +73,8 @@ AGENTS = [
     ("--agents.alice.device meta", "no device 'meta' here; say auto or cpu"),
     ("--agents.alice.no-trained --agents.bob.no-trained", "no role is trained"),
     ("--learner.lr nan", "--learner.lr is nan; it must be above 0 and finite"),
+    ("--agents.bob.context 1", "--agents.bob.context is 1; it must be at least 2"),
+    ("--agents.bob.chat template", "has no chat template; say --agents.bob.chat plain"),
     ("--agents.bob.context 4097", "--agents.bob.context 4097 is more than the 4096 tokens"),
     ("--agents.alice.temperature 0", "above 0 for a role that learns"),
     ("--agents.bob.model scripted:silent", "played by scripted:silent, which cannot learn"),
