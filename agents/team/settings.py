@@ -77,7 +77,7 @@ class AgentSettings(Validated):
     tensor_parallel: Annotated[int, Ge(1)] = 1
     """GPUs of one machine over which its vLLM engine is spread (--engine vllm), from engine-device
     on."""
-    context: Annotated[int | None, Ge(1)] = None
+    context: Annotated[int | None, Ge(2)] = None
     """Longest context in tokens, prompt and answer together; default: the model's own limit."""
     revision: str | None = None
     """Commit, tag or branch on the hub."""
