@@ -26,6 +26,7 @@ ENGINE = "--engine vllm"
 
 CHOICE = [
     ("--env nope", "unknown env 'nope'; known: core-teaching"),
+    ("--env ''", "unknown env ''; known: core-teaching"),
     ("--algo ppo", "unknown algorithm 'ppo'; known: grpo, dr-grpo"),
     ("--preset core", "unknown preset 'core'"),
     ("--env core-teaching --env.k-colt 3", "unknown option --env.k-colt; did you mean --env.k-c"),
