@@ -65,6 +65,18 @@ EVAL_AND_SCORING = [
     ("--eval.resamples 1000000000", "--eval.resamples is 1000000000; it must be 1 to"),
     ("--eval.top-p 0", "--eval.top-p is 0.0; it must be above 0 and at most 1"),
     ("--scoring.workers 100000", ", four for each processor here"),
+    (
+        "--scoring.judge-max-new-tokens 5",
+        "--scoring.judge-max-new-tokens does nothing without --scoring.judge",
+    ),
+    (
+        "--scoring.program-deadline-s 5",
+        "--scoring.program-deadline-s does nothing without --scoring.programs",
+    ),
+    (
+        "--scoring.program-memory-mb 99",
+        "--scoring.program-memory-mb does nothing without --scoring.programs",
+    ),
 ]
 AGENTS = [
     ("--agents.alice.model ./nowhere", "'./nowhere'"),

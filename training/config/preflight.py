@@ -28,7 +28,7 @@ from coterie.cli.arguments import command
 from coterie.cli.extras import CHECKS
 from coterie.cli.output_paths import check_folder
 from coterie.cli.plugins import load
-from coterie.datatypes import UserError, named_below, refuse, validate
+from coterie.datatypes import UserError, named_below, refuse, unvalidated, validate
 from coterie.envs.contract import why_not_roles
 from coterie.envs.env_spec import never_rereads
 from coterie.envs.kinds import is_other
@@ -202,7 +202,9 @@ def worked_solutions(
         UserError: a set without worked solutions.
     """
     # Solutions of judged problems and programs are not graded.
-    scorer = build_scorer(replace(settings.scoring, programs=False, judge=""))
+    with unvalidated():
+        scoring = replace(settings.scoring, programs=False, judge="")
+    scorer = build_scorer(scoring)
     try:
         return prepare_warmup(
             settings.warmup,
