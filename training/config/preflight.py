@@ -39,7 +39,7 @@ from coterie.experts.naming import is_human
 from coterie.problems.opening import is_here
 from coterie.problems.prepare import PreparedProblems, prepare
 from coterie.problems.stream import ProblemStream
-from coterie.training.config.idle_settings import idle_distillation, idle_model_settings
+from coterie.training.config.idle_settings import idle_in_algorithm, idle_model_settings
 from coterie.training.config.role_sampling import learner_temperature
 from coterie.training.config.run_settings import RunSettings
 from coterie.training.config.train_settings import (
@@ -96,7 +96,7 @@ def check_together(settings: TrainSettings) -> None:
         *_people(settings.agents),
         *_idle_learners(settings.choice.env, settings.env, settings.agents),
         *_not_for_this_environment(settings),
-        *idle_distillation(settings),
+        *idle_in_algorithm(settings),
     )
     check_warmup(settings.warmup, settings.agents)
     check_readable(settings.choice, settings.env, settings.algo)
