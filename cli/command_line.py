@@ -117,7 +117,7 @@ def _chosen(choices: Mapping[str, Any]) -> tuple[Choice, Preset | None]:
     """What flags and a file choose, with the defaults for the rest, and the preset."""
     env = choices.get("env", "")
     preset = presets.preset_called(choices["preset"], env) if "preset" in choices else None
-    env = env or (preset.env if preset else DEFAULT_ENV)
+    env = choices.get("env", preset.env if preset else DEFAULT_ENV)
     algo = choices.get("algo", preset.algo if preset else DEFAULT_ALGO)
     if preset and preset.env != env:
         raise UserError(f"preset {choices['preset']} is for --env {preset.env}, not for {env}")

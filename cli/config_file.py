@@ -64,6 +64,9 @@ class ConfigFile:
                 given = {name: agent[name] for name in FIELDS if agent.get(name) is not None}
                 for name, value in given.items():
                     at = f"agents.{role}.{name}"
+                    if name == "algo" and isinstance(value, str):
+                        name_at = f"agents.{role}.algorithm"
+                        raise UserError(f"{at} is {value!r:.80}; a name belongs in {name_at}")
                     if name != "algorithm":
                         _as_table(at, value)
                     elif not isinstance(value, str):
@@ -112,7 +115,8 @@ def read_config(path: Path) -> ConfigFile:
             if name not in known:
                 raise UserError(f"unknown section {name}; {suggest_briefly(name, known)}")
             parts[name] = _as_table(name, part)
-        choice = {name: value for name, value in parts.pop("choice", {}).items() if value}
+        given = parts.pop("choice", {}).items()
+        choice = {name: value for name, value in given if value not in (None, [])}
         if "resume" in choice:
             raise UserError("choice.resume is not allowed in a file; use --resume RUN")
         override(Choice("", "", ()), choice, at="choice.")

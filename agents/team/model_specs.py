@@ -154,6 +154,12 @@ def check_models(agents: Mapping[str, AgentSettings]) -> None:
         with named_below(f"--agents.{role.partition(SEAT)[0]}."):
             spec = checked_spec(settings, role=role, trained=settings.trained)
             check_system(spec, role.partition(SEAT)[0])
+            if spec.chat == "template":
+                # What takes time to import waits until a template is asked for.
+                from coterie.agents.models.codec import read_frame
+                from coterie.agents.models.load_tokenizer import load_tokenizer
+
+                read_frame(load_tokenizer(spec))
 
 
 def checked_spec(settings: AgentSettings, **more: Any) -> ModelSpec:

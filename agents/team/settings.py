@@ -13,7 +13,7 @@ from annotated_types import Ge, Gt, Interval, Le
 from coterie.agents.models.spec import MOST_RANK
 from coterie.algorithms import Algorithm, LearnerSettings
 from coterie.cli.text_or_file import TextOrFile
-from coterie.datatypes import Validated, refuse
+from coterie.datatypes import Needs, Validated, idle_fields, refuse
 from coterie.datatypes.validation import PositiveShare
 
 
@@ -77,7 +77,7 @@ class AgentSettings(Validated):
     tensor_parallel: Annotated[int, Ge(1)] = 1
     """GPUs of one machine over which its vLLM engine is spread (--engine vllm), from engine-device
     on."""
-    context: Annotated[int | None, Ge(1)] = None
+    context: Annotated[int | None, Ge(2)] = None
     """Longest context in tokens, prompt and answer together; default: the model's own limit."""
     revision: str | None = None
     """Commit, tag or branch on the hub."""
@@ -134,18 +134,19 @@ class ScoringSettings(Validated):
     programs: bool = False
     """Run the programs that models write (humaneval, mbppplus, ...) against their tests, without
     files, network or other processes. Linux only; without it such problems are refused."""
-    program_deadline_s: Annotated[float, Gt(0), Le(math.inf)] = 10.0
+    program_deadline_s: Annotated[float, Gt(0), Le(math.inf), Needs("programs")] = 10.0
     """Seconds for one program and all of its tests; a longer run is killed and counts as wrong."""
-    program_memory_mb: Annotated[int, Ge(64)] = 1024
+    program_memory_mb: Annotated[int, Ge(64), Needs("programs")] = 1024
     """Memory of one program in MiB."""
     judge: str = ""
     """Model that grades answers which no rule can compare (simpleqa, hle): as for
     --agents.ROLE.model, or server:..., pool:... or scripted:.... Without it such problems are
     refused."""
-    judge_max_new_tokens: Annotated[int, Ge(1)] = 256
+    judge_max_new_tokens: Annotated[int, Ge(1), Needs("judge")] = 256
     """Longest reply of the judge; a grade beyond it does not count."""
 
     def check(self) -> None:
+        refuse(*idle_fields(self, "scoring"))
         if self.checker != "default":
             # What takes time to import waits until it is needed.
             from coterie.rewards.grading.checkers import check_name

@@ -13,7 +13,11 @@ from coterie import train
 from coterie.cli.command_line import parse
 from coterie.datatypes import Needs, UserError, unmet
 from coterie.envs import EnvSpec
-from coterie.training.config.idle_settings import idle_in_environment, idle_model_settings
+from coterie.training.config.idle_settings import (
+    idle_in_algorithm,
+    idle_in_environment,
+    idle_model_settings,
+)
 
 _COREA, _EAPO = "--env corea-deferral", "--env eapo-consultation"
 _LARGE = f"{_EAPO} --agents.policy.model Qwen/Qwen2.5-7B-Instruct"
@@ -79,6 +83,46 @@ def test_not_idle(flags: str) -> None:
     assert [*idle_in_environment(parse(flags.split()))] == []
 
 
+_NO_SCALE, _BOB = "--algo.scale none", "--agents.bob.algo"
+
+
+@pytest.mark.parametrize(
+    ("flags", "sentence"),
+    [
+        (f"{_NO_SCALE} --algo.epsilon 1e-6", "--algo.epsilon does nothing with --algo.scale none"),
+        ("--algo rloo --algo.ddof 0", "--algo.ddof does nothing with --algo.scale none"),
+        (
+            "--algo.advantage m:f --algo.baseline leave-one-out",
+            "--algo.baseline does nothing beside --algo.advantage",
+        ),
+        (
+            f"{_BOB}.scale none {_BOB}.epsilon 1e-6",
+            f"{_BOB}.epsilon does nothing with {_BOB}.scale none",
+        ),
+        (
+            f"{_NO_SCALE} --algo.distillation.no-rewards",
+            "--algo.scale does nothing with --algo.distillation.no-rewards",
+        ),
+        # What the algorithm, the preset or the size of a model sets is nobody's choice.
+        (f"--algo gspo-paper {_NO_SCALE}", ""),
+        (f"--preset core-qwen-math {_NO_SCALE}", ""),
+        ("--algo dr-grpo --algo.distillation.no-rewards", ""),
+        (
+            "--env solo --agents.solver.model Qwen/Qwen2.5-0.5B-Instruct --algo.overlong-limit 0 "
+            "--algo.overlong-buffer 0",
+            "",
+        ),
+        # The team's values are those that roles begin with.
+        (f"{_NO_SCALE} --algo.epsilon 1e-6 {_BOB}.scale group-std", ""),
+        (f"--algo.epsilon 1e-6 {_BOB}.scale none", ""),
+        ("--algo.overlong-factor 0", ""),
+    ],
+)
+def test_an_algorithm_setting_that_no_role_uses(flags: str, sentence: str) -> None:
+    refused = [why for wrong, why in idle_in_algorithm(parse(flags.split())) if wrong]
+    assert refused[:1] == [sentence][: bool(sentence)]
+
+
 _RANK, _SCALE = "--agents.alice.lora-rank 64", "--agents.alice.lora-alpha 8"
 
 
@@ -89,6 +133,19 @@ _RANK, _SCALE = "--agents.alice.lora-rank 64", "--agents.alice.lora-alpha 8"
         (f"--agents.alice.tuning full {_SCALE}", f"{_SCALE}: alice learns full weights"),
         (f"--agents.alice.model ADAPTER {_RANK}", f"{_RANK}: ADAPTER is an adapter with its own"),
         ("--agents.bob.revision v1", "--agents.bob.revision v1: tiny:bob is not on the hub"),
+        (
+            f"{_COREA} --agents.large.model scripted:oracle --agents.large.context 99",
+            "--agents.large.context 99: scripted:oracle is not loaded here",
+        ),
+        (
+            f"{_EAPO} --agents.expert.model server:http://h?model=m --agents.expert.chat plain",
+            "--agents.expert.chat plain: server:http://h?model=m is not loaded here",
+        ),
+        (
+            f"{_EAPO} --agents.expert.model pool:tiny:alice|scripted:oracle "
+            "--agents.expert.chat plain",
+            "",
+        ),
         ("--agents.alice.model ADAPTER --agents.alice.revision v1", "tiny:alice is not on the hub"),
         # What a preset sets is nobody's choice, nor is a default that is written out.
         ("--preset sd-e2-gsm8k --agents.alice.model tiny:alice --agents.alice.tuning full", ""),

@@ -26,6 +26,7 @@ ENGINE = "--engine vllm"
 
 CHOICE = [
     ("--env nope", "unknown env 'nope'; known: core-teaching"),
+    ("--env ''", "unknown env ''; known: core-teaching"),
     ("--algo ppo", "unknown algorithm 'ppo'; known: grpo, dr-grpo"),
     ("--preset core", "unknown preset 'core'"),
     ("--env core-teaching --env.k-colt 3", "unknown option --env.k-colt; did you mean --env.k-c"),
@@ -64,6 +65,18 @@ EVAL_AND_SCORING = [
     ("--eval.resamples 1000000000", "--eval.resamples is 1000000000; it must be 1 to"),
     ("--eval.top-p 0", "--eval.top-p is 0.0; it must be above 0 and at most 1"),
     ("--scoring.workers 100000", ", four for each processor here"),
+    (
+        "--scoring.judge-max-new-tokens 5",
+        "--scoring.judge-max-new-tokens does nothing without --scoring.judge",
+    ),
+    (
+        "--scoring.program-deadline-s 5",
+        "--scoring.program-deadline-s does nothing without --scoring.programs",
+    ),
+    (
+        "--scoring.program-memory-mb 99",
+        "--scoring.program-memory-mb does nothing without --scoring.programs",
+    ),
 ]
 AGENTS = [
     ("--agents.alice.model ./nowhere", "'./nowhere'"),
@@ -73,6 +86,8 @@ AGENTS = [
     ("--agents.alice.device meta", "no device 'meta' here; say auto or cpu"),
     ("--agents.alice.no-trained --agents.bob.no-trained", "no role is trained"),
     ("--learner.lr nan", "--learner.lr is nan; it must be above 0 and finite"),
+    ("--agents.bob.context 1", "--agents.bob.context is 1; it must be at least 2"),
+    ("--agents.bob.chat template", "has no chat template; say --agents.bob.chat plain"),
     ("--agents.bob.context 4097", "--agents.bob.context 4097 is more than the 4096 tokens"),
     ("--agents.alice.temperature 0", "above 0 for a role that learns"),
     ("--agents.bob.model scripted:silent", "played by scripted:silent, which cannot learn"),
@@ -115,6 +130,11 @@ PROBLEMS = [
 LEARNER_AND_ALGORITHM = [
     ("--learner.betas 0.9 nan", "--learner.betas is (0.9, nan); it must be at least 0 and"),
     ("--algo.kl-coefficient 0.1 --algo.kl-estimator k1", "k1"),
+    (
+        "--algo.overlong-factor 2",
+        "--algo.overlong-factor does nothing without --algo.overlong-limit and --algo.overlong-bu",
+    ),
+    ("--agents.bob.algo gspo --agents.bob.algo=grpo", "--agents.bob.algo is given twice"),
     ("--env.reread none", "set it to 0, or --env.reread, such as wrong"),
     ("--algo.distillation.beta 0", "--env.reread unsolved does nothing without --algo.distill"),
     (f"{COREA} {BETA}", f"corea-deferral {NO_PEERS}"),

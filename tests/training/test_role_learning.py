@@ -352,6 +352,12 @@ def test_the_length_of_a_role_follows_its_reduction(flags: tuple[str, ...], leng
     assert settings.algorithms.of("bob").length == length
 
 
+def test_a_stored_run_without_a_length_takes_the_limit() -> None:
+    plain = parse(["--env.max-new-tokens", "44"]).plain()
+    plain["algo"]["reduction"] = "constant-length"
+    assert restore(plain).algo.length == 44
+
+
 def test_the_length_follows_the_reduction_of_a_file(tmp_path: Path) -> None:
     (file := tmp_path / "run.toml").write_text(
         "algo.reduction = 'constant-length'\nagents.bob.algo.reduction = 'token-mean'"

@@ -10,16 +10,25 @@ from typing import Any
 
 from coterie.agents.models.locate import local_folder, named_adapter
 from coterie.agents.team.model_specs import model_spec
+from coterie.agents.team.players import local_models
 from coterie.agents.team.settings import AgentSettings
+from coterie.algorithms import Algorithm
 from coterie.algorithms.algorithm import Distillation
 from coterie.datatypes import join_or, unmet
 from coterie.envs.presets import preset_called
 from coterie.experts.naming import is_player
 from coterie.training.config.model_defaults import as_flag, fitted
 from coterie.training.config.presets import lay_over
+from coterie.training.config.serialize import flat, to_plain
 from coterie.training.config.train_settings import Choice, TrainSettings, defaults
 
 _LORA = ("lora_rank", "lora_alpha", "lora_targets")
+_OF_MODELS = (
+    *_LORA,
+    *("tuning", "chat", "dtype", "recompute", "device", "engine_device", "tensor_parallel"),
+    *("context", "revision", "trust_remote_code"),
+)
+_COMPARISON = ("baseline", "scale", "ddof", "epsilon")
 
 
 def idle_in_environment(settings: TrainSettings) -> Iterator[str]:
@@ -50,39 +59,35 @@ def _idle(at: str, chosen: Any, usual: Any) -> Iterator[str]:
             yield from _idle(f"{at}{name}.", value, before)
 
 
-def idle_distillation(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
-    """Refusals of distillation settings that no role uses, because its beta is 0."""
-    algorithms, usual = settings.algorithms, settings.algo.distillation
-    agents = settings.agents
-    if not any(algorithm.distillation.beta for algorithm in settings.learned_by.values()):
-        begun = _before_flags(settings.choice, agents).algo.distillation
-        yield from _refusals("--algo.", usual, begun)
+def idle_in_algorithm(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
+    """Refusals of algorithm settings that no role uses."""
+    algorithms, usual, agents = settings.algorithms, settings.algo, settings.agents
+    begun, idle = _before_flags(settings.choice, agents).algo, _idle_in(usual)
+    for own in settings.learned_by.values():
+        idle = {name: why for name, why in idle.items() if name in _idle_in(own)}
+    yield from _refusals("--algo.", usual, begun, idle)
     for role, algorithm in algorithms.by_role.items():
         name = agents[role].algorithm
         choice = dataclasses.replace(settings.choice, algo=name, preset=None)
-        begun = _before_flags(choice, agents).algo.distillation if name else usual
-        yield from _refusals(algorithms.at(role), algorithm.distillation, begun)
+        begun = _before_flags(choice, agents).algo if name else usual
+        yield from _refusals(algorithms.at(role), algorithm, begun, _idle_in(algorithm))
 
 
 def idle_model_settings(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
-    """Refusals of LoRA settings of learning roles that get no new adapter, and of a revision of a
-    local model. The models are already checked."""
+    """Refusals of LoRA settings of learning roles that get no new adapter, of a revision of a local
+    model, and of settings of a model where a script or a server plays. The models are already
+    checked."""
     if settings.run.engine == "tinker":  # whose server makes every adapter
         return
     begun = _before_flags(settings.choice, settings.agents).agents
     usual = AgentSettings("")
     for role, agent in settings.agents.items():
-        if is_player(agent.model):
+        if not is_player(agent.model):
+            idle = _idle_of_model(role, agent)
+        elif local_models({role: agent}):  # of a pool
             continue
-        spec, adapter = model_spec(agent), named_adapter(agent.model, agent.revision)
-        idle: dict[str, str] = {}
-        if agent.trained and adapter:
-            idle = dict.fromkeys(_LORA, f"{agent.model} is an adapter with its own rank and layers")
-        elif agent.trained and spec.lora is None:
-            full = f"{role} learns full weights; or say --agents.{role}.tuning lora"
-            idle = dict.fromkeys(_LORA, full)
-        if local_folder(spec) and not (adapter and adapter.from_hub):
-            idle["revision"] = f"{spec.model} is not on the hub"
+        else:
+            idle = dict.fromkeys(_OF_MODELS, f"{agent.model} is not loaded here")
         for name, why in idle.items():
             value = getattr(agent, name)
             yield (
@@ -91,13 +96,45 @@ def idle_model_settings(settings: TrainSettings) -> Iterator[tuple[bool, str]]:
             )
 
 
-def _refusals(at: str, chosen: Distillation, default: Distillation) -> Iterator[tuple[bool, str]]:
-    for field in dataclasses.fields(Distillation):
-        value = getattr(chosen, field.name)
-        name = field.name.replace("_", "-")
+def _idle_of_model(role: str, agent: AgentSettings) -> dict[str, str]:
+    """Name of a setting that changes nothing for a model -> why."""
+    spec, adapter = model_spec(agent), named_adapter(agent.model, agent.revision)
+    idle: dict[str, str] = {}
+    if agent.trained and adapter:
+        idle = dict.fromkeys(_LORA, f"{agent.model} is an adapter with its own rank and layers")
+    elif agent.trained and spec.lora is None:
+        full = f"{role} learns full weights; or say --agents.{role}.tuning lora"
+        idle = dict.fromkeys(_LORA, full)
+    if local_folder(spec) and not (adapter and adapter.from_hub):
+        idle["revision"] = f"{spec.model} is not on the hub"
+    return idle
+
+
+def _idle_in(algorithm: Algorithm) -> dict[str, str]:
+    """Dotted name of a setting that changes nothing in ``algorithm`` -> why."""
+    idle: dict[str, str] = {}
+    if not algorithm.distillation.beta:
+        names = (f"distillation.{field.name}" for field in dataclasses.fields(Distillation))
+        idle |= dict.fromkeys(names, "without algo.distillation.beta, such as 1")
+    if not algorithm.overlong_limit and algorithm.overlong_factor:
+        idle["overlong_factor"] = "without algo.overlong-limit and algo.overlong-buffer"
+    if algorithm.scale == "none":
+        idle |= dict.fromkeys(("ddof", "epsilon"), "with algo.scale none")
+    if algorithm.advantage:
+        idle |= dict.fromkeys(_COMPARISON, "beside algo.advantage")
+    if not algorithm.distillation.rewards:
+        idle |= dict.fromkeys((*_COMPARISON, "advantage"), "with algo.distillation.no-rewards")
+    return idle
+
+
+def _refusals(
+    at: str, chosen: Algorithm, begun: Algorithm, idle: Mapping[str, str]
+) -> Iterator[tuple[bool, str]]:
+    values, *usual = (flat(to_plain(each)) for each in (chosen, begun, Algorithm()))
+    for name, why in idle.items():
         yield (
-            not chosen.beta and value not in (getattr(default, field.name), field.default),
-            f"{at}distillation.{name} does nothing without {at}distillation.beta, such as 1",
+            values[name] not in [each[name] for each in usual],
+            f"{at}{name.replace('_', '-')} does nothing {why.replace('algo.', at)}",
         )
 
 

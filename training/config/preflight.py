@@ -28,7 +28,7 @@ from coterie.cli.arguments import command
 from coterie.cli.extras import CHECKS
 from coterie.cli.output_paths import check_folder
 from coterie.cli.plugins import load
-from coterie.datatypes import UserError, named_below, refuse, validate
+from coterie.datatypes import UserError, named_below, refuse, unvalidated, validate
 from coterie.envs.contract import why_not_roles
 from coterie.envs.env_spec import never_rereads
 from coterie.envs.kinds import is_other
@@ -39,7 +39,7 @@ from coterie.experts.naming import is_human
 from coterie.problems.opening import is_here
 from coterie.problems.prepare import PreparedProblems, prepare
 from coterie.problems.stream import ProblemStream
-from coterie.training.config.idle_settings import idle_distillation, idle_model_settings
+from coterie.training.config.idle_settings import idle_in_algorithm, idle_model_settings
 from coterie.training.config.role_sampling import learner_temperature
 from coterie.training.config.run_settings import RunSettings
 from coterie.training.config.train_settings import (
@@ -96,7 +96,7 @@ def check_together(settings: TrainSettings) -> None:
         *_people(settings.agents),
         *_idle_learners(settings.choice.env, settings.env, settings.agents),
         *_not_for_this_environment(settings),
-        *idle_distillation(settings),
+        *idle_in_algorithm(settings),
     )
     check_warmup(settings.warmup, settings.agents)
     check_readable(settings.choice, settings.env, settings.algo)
@@ -202,7 +202,9 @@ def worked_solutions(
         UserError: a set without worked solutions.
     """
     # Solutions of judged problems and programs are not graded.
-    scorer = build_scorer(replace(settings.scoring, programs=False, judge=""))
+    with unvalidated():
+        scoring = replace(settings.scoring, programs=False, judge="")
+    scorer = build_scorer(scoring)
     try:
         return prepare_warmup(
             settings.warmup,

@@ -9,7 +9,7 @@ from typing import Any
 from coterie import algorithms
 from coterie.agents.team.settings import AgentSettings
 from coterie.algorithms import Algorithm, LearnerSettings
-from coterie.cli.arguments import flag_of, value_of
+from coterie.cli.arguments import check_once, flag_of, value_of
 from coterie.cli.flags import parse_flags
 from coterie.cli.help_text import ALL
 from coterie.datatypes import UserError
@@ -88,6 +88,7 @@ def _with_learning(
     words: list[str],
     prog: str,
 ) -> AgentSettings:
+    check_once(words)
     name = _take_name(role, words) or values.get("algorithm") or ""
     algo = settings.algo
     if name:

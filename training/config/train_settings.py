@@ -295,7 +295,7 @@ def restore(plain: dict[str, Any]) -> TrainSettings:
     if not isinstance(values["env"], type(None) if default.env is None else dict):
         raise UserError(f"env does not hold the settings of {choice.env}")
     agents = {role: _restore_agent(role, plain["agents"][role], choice) for role in choice.roles}
-    return dataclasses.replace(override(default, values), agents=agents)
+    return with_limit_as_length(dataclasses.replace(override(default, values), agents=agents))
 
 
 def _restore_agent(role: str, plain: dict[str, Any], choice: Choice) -> AgentSettings:
