@@ -29,6 +29,7 @@ from coterie.rewards.grading.answers.normalise import (
     may_be_name,
     one_number,
     plain,
+    without_emphasis,
     without_letter,
     words,
 )
@@ -187,7 +188,7 @@ class Checker:
 
     def _compare(self, answer: str, problem: Problem, wanted: dict[Pair, None]) -> Verdict | None:
         """Compare both sides part by part; None where algebra has not decided on a pair."""
-        bare = without_letter(answer).strip(" *")
+        bare = without_emphasis(without_letter(answer)).strip(" *")
         # Read large numbers before lists are split at "and": "one hundred and twenty" is no list.
         written = in_digits(bare, words=_LARGE.search(bare) is not None)
         if problem.kind == "number":

@@ -50,7 +50,7 @@ He has 30 socks. How many pairs of socks is that? => 15
 + 15 pairs | 15 pairs of socks
 - 15 socks
 How many minutes does it last? => 95
-+ 95 minutes | 1 hour 35 minutes | 1 hr 35 min | 1 hour and 35 minutes
++ 95 minutes | **95** minutes | 1 hour 35 minutes | 1 hr 35 min | 1 hour and 35 minutes
 - 135 | 1 hour 45 minutes | 1 hour 35 seconds | 1.35 hours | second
 How many inches tall is she? => 64
 + 5 feet 4 inches | 5 ft 4 in
