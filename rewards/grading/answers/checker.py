@@ -35,6 +35,7 @@ from coterie.rewards.grading.answers.normalise import (
 )
 from coterie.rewards.grading.answers.pool import Outcome, WorkerPool
 from coterie.rewards.grading.answers.sentences import (
+    changes_value,
     said_of_subject,
     value_in_sentence,
     without_left_side,
@@ -273,7 +274,9 @@ def _without_repeated_remark(answer: str, question: str) -> str:
     """An answer without a remark in parentheses that repeats the question: ``(in base ten)``."""
     value, opened, remark = answer.rstrip(" .").removesuffix(")").rpartition(" (")
     spoken = {*words_of(remark)}
-    repeats = opened and spoken and not re.search(r"[^A-Za-z -]", remark)
+    # "1 (two)", "3 (twice)" and "5 (or more)" may be other values, whatever the question says.
+    other = changes_value({*words_of(re.sub(r"\bbase \w+", "", remark))})
+    repeats = opened and spoken and not other and not re.search(r"[^A-Za-z -]", remark)
     known = {*words_of(question), "in", "of", "the", "a"}
     return value if repeats and spoken <= known else answer
 

@@ -180,7 +180,7 @@ def _is_aside(remark: str, value: str, stated: str, question: str) -> bool:
         other = _literal(short["number"], "")
         return other is not None and other.literal != number.literal
     words = {*words_of(remark)}
-    if words & _DENIALS or re.search(r"[?!;:=~≈]", remark):
+    if changes_value(words) or re.search(r"[?!;:=~≈]", remark):
         return False
     parts = [
         _COUNT.fullmatch(part.strip())
@@ -277,7 +277,7 @@ def _answers(before: str, behind: str, question: str) -> bool:
     if "up" not in left:
         # "8 feet up the wall", and not "up to 8 feet"
         allowed |= clause_words & {"up"}
-    if _has_other_number(before + behind, asking) or _denies({*left, *right} - allowed):
+    if _has_other_number(before + behind, asking) or changes_value({*left, *right} - allowed):
         return False
     if not clause_words:
         # "up to 2" has no verb.
@@ -308,7 +308,8 @@ def _has_other_number(around: str, asking: str) -> bool:
     return not {*NUMBER.findall(around)} <= {*NUMBER.findall(asking)}
 
 
-def _denies(words: set[str]) -> bool:
+def changes_value(words: set[str]) -> bool:
+    """Whether words near a value may deny it or make it another: ``not``, ``twice``, ``two``."""
     return bool(words & _DENIALS) or any(word.endswith(("n't", "n’t")) for word in words)
 
 

@@ -110,6 +110,8 @@ def test_a_number_is_read_as_it_is_written(
         ("Which river is longest?", "Amazon", "Answer: Amazon River", True),
         ("Which river is longest?", "Amazon", "Answer: Amazon Basin", False),
         ("Which is older?", "Yale University", "Answer: Yale University", True),
+        ("He eats two or more. How many are left?", "1", "Answer: 1 (two)", False),
+        ("He eats two or more. How many are left?", "1", "Answer: 1 (or more)", False),
         ("Find all $f$.", "f(x)=x+c", r"\boxed{f(x) = x + c \text{ for some constant } c}", True),
         ("Find all $f$.", "f(x)=x+c", r"\boxed{f(x) = x + c \text{ where c is a constant}}", True),
         ("Find all $f$.", "f(x)=x+c", r"\boxed{f(x) = x + c \text{ for some integer } c}", False),
