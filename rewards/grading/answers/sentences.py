@@ -46,6 +46,8 @@ _NEXT = re.compile(
     r"|,?\s+(?:or|i\.e\.,?|that is,?)\s+"
 )
 """What stands between the values of a list, or the forms of one."""
+_RANGE = re.compile(r"\s*(?:[;–-]|\sto\s)\s*")
+"""What stands between the ends of a range."""
 _SELECTOR = re.compile(
     r"\bthe (?:least|most|first|second|third|other|maximum|minimum|two|three|four) (?=[a-z])"
 )
@@ -222,9 +224,12 @@ def _one_value(text: str, asking: str) -> tuple[str, str, str]:
     spans: list[tuple[int, int]] = []
     for match in _VALUE.finditer(text):
         start, end = match.span()
-        if _is_in_question(match, asking):
+        between = text[spans[-1][1] : start] if spans else ""
+        joined = _NEXT.fullmatch(between)
+        # "3 and 4" and "3 to 4" are no 3, whatever the question says of 4.
+        if not (joined or _RANGE.fullmatch(between)) and _is_in_question(match, asking):
             continue
-        if spans and _NEXT.fullmatch(text, spans[-1][1], start):
+        if joined:
             start = spans.pop()[0]
         spans.append((start, end))
     if len(spans) != 1:
