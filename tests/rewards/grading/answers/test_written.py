@@ -52,6 +52,9 @@ He has 30 socks. How many pairs of socks is that? => 15
 How many minutes does it last? => 95
 + 95 minutes | **95** minutes | 1 hour 35 minutes | 1 hr 35 min | 1 hour and 35 minutes
 - 135 | 1 hour 45 minutes | 1 hour 35 seconds | 1.35 hours | second
+How many hours does it last? => 1.5
++ 1.5 hours (90 minutes) | 90 minutes (1.5 hours) | 90 minutes, or 1.5 hours
+- 90 minutes | 90 minutes (1.4 hours) | 1.5 minutes (90 seconds)
 How many inches tall is she? => 64
 + 5 feet 4 inches | 5 ft 4 in
 - 5 feet 5 inches
