@@ -170,7 +170,8 @@ class Checker:
         if denies(whole, asking_sentence(problem.question)):
             answer = whole
         if problem.kind == "qa":
-            return Verdict(exact_match(whole, problem.gold), whole, "exact-match")
+            equal = any(exact_match(text, problem.gold) for text in (whole, plain(whole)))
+            return Verdict(equal, whole, "exact-match")
         if same_date(plain(problem.gold), plain(answer), problem.question[:MAX_QUESTION]):
             return Verdict(True, answer, "date")
         if problem.kind == "text":
