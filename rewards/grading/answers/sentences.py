@@ -128,8 +128,9 @@ short too up excluding without besides minus plus extra further off wasted lost
 """
 _DENIALS = DOUBTS | NUMBERS | frozenset(_CHANGES.split())
 _REQUESTED_FORMULA = re.compile(
-    r"\b(?:find|compute|calculate|determine|evaluate|what\s+is|give|state|value\s+of)\s+"
-    r"(?:(?:the\s+)?(?:exact\s+|numerical\s+)?value\s+of\s+|the\s+(?:sum|product|difference)\s+)?"
+    r"\b(?:find|compute|calculate|determine|evaluate|simplify|expand|factor|what\s+is|give|state"
+    r"|value\s+of)\s+(?:(?:the\s+)?(?:exact\s+|numerical\s+)?value\s+of\s+"
+    r"|the\s+(?:sum|product|difference)\s+)?"
     r"(?:\$(?P<set>[^$]{1,80})\$(?=\s*(?:[.?!;]|,|\Z|\bin\b|\bas\b|\bif\b|\bwhen\b))"
     r"|\\\((?P<round>[^$]{1,80}?)\\\)(?=\s*(?:[.?!;,]|\Z|in\b|as\b|if\b|when\b))"
     r"|(?P<bare>[^.?!;$\n]{1,40}?)(?=\s*(?:[.?!;]|\Z)))",
@@ -241,7 +242,9 @@ def _one_value(text: str, asking: str) -> tuple[str, str, str]:
 def _is_in_question(value: re.Match[str], asking: str) -> bool:
     """Whether a value stands in the question with the word behind it: ``for 9 hours``."""
     next_word = re.match(r"\s*[A-Za-z]*", value.string[value.end() :])
-    words = value[0] + (next_word[0] if next_word else "")
+    word = next_word[0] if next_word else ""
+    # "36 has 9 divisors" to "How many divisors does 36 have?"
+    words = value[0] + ("" if word.strip().casefold() in VERBS else word)
     return re.search(rf"(?<![0-9.]){re.escape(words).casefold()}\b", asking) is not None
 
 
@@ -536,12 +539,20 @@ def without_left_side(answer: str, question: str) -> str:
     if key(answer, fold=False) in key(question[:MAX_QUESTION], fold=False):
         # To "Given x^2 = 9, what is x^2?" it says nothing new.
         return answer
-    left_key = key(left, fold=False)
-    for match in _REQUESTED_FORMULA.finditer(question[:MAX_QUESTION]):
-        requested = match[match.lastgroup or 0]
-        if "=" not in requested and left_key and key(requested, fold=False) == left_key:
-            return right.strip()
-    return answer
+    return right.strip() if asks_for(left, question) else answer
+
+
+def asks_for(formula: str, question: str) -> bool:
+    """Whether a question asks for the value of a formula.
+
+    >>> asks_for("a+b", "Find $a+b$."), asks_for("a+b", "Let $a+b=3$. Find $a$.")
+    (True, False)
+    """
+    wanted = key(formula, fold=False)
+    requested = _REQUESTED_FORMULA.finditer(question[:MAX_QUESTION])
+    return bool(wanted) and wanted in (
+        key(match[match.lastgroup or 0], fold=False) for match in requested
+    )
 
 
 def said_of_subject(text: str, question: str) -> str:

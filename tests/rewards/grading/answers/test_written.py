@@ -120,6 +120,8 @@ def test_a_number_is_read_as_it_is_written(
         ("Find all $f$.", "f(x)=x+c", r"\boxed{f(x) = x + c \text{ for some integer } c}", False),
         ("Find all $f$.", "f(x)=x+c, where c>0", r"\boxed{f(x) = x + c, where c > 0}", True),
         ("Find all $f$.", "f(x)=x+c, where c>0", r"\boxed{f(x) = x + c}", False),
+        ("Simplify $6x-2x$.", "4x", r"\boxed{6x - 2x = 4x}", True),
+        ("Simplify $6x-2x$.", "4x", r"\boxed{6x - 2x = 4}", False),
         ("How many trees are left?", "950", "#### 950 trees are left in the orchard. 🌳", False),
         (
             "The orchard has 1080 trees. 130 fall. How many trees are left?",
