@@ -110,11 +110,11 @@ def test_a_number_is_read_as_it_is_written(
     [
         ("Convert $1101_2$ to base ten.", "13", "Answer: 13 (in base ten)", True),
         ("Convert $1101_2$ to base ten.", "13", "Answer: 13 (in base two)", False),
+        ("He eats two or more. How many are left?", "1", "Answer: 1 (two)", False),
+        ("He eats two or more. How many are left?", "1", "Answer: 1 (or more)", False),
         ("Which river is longest?", "Amazon", "Answer: Amazon River", True),
         ("Which river is longest?", "Amazon", "Answer: Amazon Basin", False),
         ("Which is older?", "Yale University", "Answer: Yale University", True),
-        ("He eats two or more. How many are left?", "1", "Answer: 1 (two)", False),
-        ("He eats two or more. How many are left?", "1", "Answer: 1 (or more)", False),
         ("Find all $f$.", "f(x)=x+c", r"\boxed{f(x) = x + c \text{ for some constant } c}", True),
         ("Find all $f$.", "f(x)=x+c", r"\boxed{f(x) = x + c \text{ where c is a constant}}", True),
         ("Find all $f$.", "f(x)=x+c", r"\boxed{f(x) = x + c \text{ for some integer } c}", False),
@@ -122,6 +122,8 @@ def test_a_number_is_read_as_it_is_written(
         ("Find all $f$.", "f(x)=x+c, where c>0", r"\boxed{f(x) = x + c}", False),
         ("Simplify $6x-2x$.", "4x", r"\boxed{6x - 2x = 4x}", True),
         ("Simplify $6x-2x$.", "4x", r"\boxed{6x - 2x = 4}", False),
+        (r"Give it as $(r, \theta)$.", r"(3, \pi)", r"\boxed{r = 3, \theta = \pi}", True),
+        (r"Give it as $(r, \theta)$.", r"(3, \pi)", r"\boxed{r = \pi, \theta = 3}", False),
         ("How many trees are left?", "950", "#### 950 trees are left in the orchard. 🌳", False),
         (
             "The orchard has 1080 trees. 130 fall. How many trees are left?",
