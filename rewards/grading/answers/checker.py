@@ -29,11 +29,13 @@ from coterie.rewards.grading.answers.normalise import (
     may_be_name,
     one_number,
     plain,
+    without_emphasis,
     without_letter,
     words,
 )
 from coterie.rewards.grading.answers.pool import Outcome, WorkerPool
 from coterie.rewards.grading.answers.sentences import (
+    changes_value,
     said_of_subject,
     value_in_sentence,
     without_left_side,
@@ -168,7 +170,8 @@ class Checker:
         if denies(whole, asking_sentence(problem.question)):
             answer = whole
         if problem.kind == "qa":
-            return Verdict(exact_match(whole, problem.gold), whole, "exact-match")
+            equal = any(exact_match(text, problem.gold) for text in (whole, plain(whole)))
+            return Verdict(equal, whole, "exact-match")
         if same_date(plain(problem.gold), plain(answer), problem.question[:MAX_QUESTION]):
             return Verdict(True, answer, "date")
         if problem.kind == "text":
@@ -177,6 +180,9 @@ class Checker:
             return Verdict(equal and bool(words(problem.gold)), answer, "string")
         if not plain(answer):
             return Verdict(False, answer, "none")
+        if len(whole) <= MAX_RAW and same_text(problem.gold, whole):
+            # The gold answer may have a remark as well: "f(x) = x + c, where c > 0".
+            return Verdict(True, whole, "string")
         answer = _without_frame(answer, problem)
         named = same_words(problem.gold, answer, problem.question)
         if named is not None:
@@ -187,7 +193,7 @@ class Checker:
 
     def _compare(self, answer: str, problem: Problem, wanted: dict[Pair, None]) -> Verdict | None:
         """Compare both sides part by part; None where algebra has not decided on a pair."""
-        bare = without_letter(answer).strip(" *")
+        bare = without_emphasis(without_letter(answer)).strip(" *")
         # Read large numbers before lists are split at "and": "one hundred and twenty" is no list.
         written = in_digits(bare, words=_LARGE.search(bare) is not None)
         if problem.kind == "number":
@@ -272,7 +278,9 @@ def _without_repeated_remark(answer: str, question: str) -> str:
     """An answer without a remark in parentheses that repeats the question: ``(in base ten)``."""
     value, opened, remark = answer.rstrip(" .").removesuffix(")").rpartition(" (")
     spoken = {*words_of(remark)}
-    repeats = opened and spoken and not re.search(r"[^A-Za-z -]", remark)
+    # "1 (two)", "3 (twice)" and "5 (or more)" may be other values, whatever the question says.
+    other = changes_value({*words_of(re.sub(r"\bbase \w+", "", remark))})
+    repeats = opened and spoken and not other and not re.search(r"[^A-Za-z -]", remark)
     known = {*words_of(question), "in", "of", "the", "a"}
     return value if repeats and spoken <= known else answer
 

@@ -106,7 +106,9 @@ def letter_of(text: str, choices: Sequence[str]) -> str | None:
             return said
     if match is None or letter not in allowed:
         return None
-    return letter if letter in _options(_DASH.sub("", rest), choices) else None
+    # "C. (1, 2)" is option C, where that reads "(1, 2)".
+    texts = (_DASH.sub("", text.strip(_EDGES)) for text in (rest, match["rest"]))
+    return letter if any(letter in _options(text, choices) for text in texts) else None
 
 
 def _options(text: str, choices: Sequence[str]) -> list[str]:
@@ -115,10 +117,12 @@ def _options(text: str, choices: Sequence[str]) -> list[str]:
         return []
     target = key(plain(text).strip(_EDGES), fold=True)
     lettered = list(zip(LETTERS, choices, strict=False))
+    # "Bb" and "BB" may be two options.
+    for fold in (False, True):
+        said = key(text, fold=fold)
+        if alike := [letter for letter, choice in lettered if key(choice, fold=fold) == said]:
+            return alike
     alike = [
-        letter for letter, choice in lettered if key(choice, fold=True) == key(text, fold=True)
-    ]
-    alike = alike or [
         letter
         for letter, choice in lettered
         if key(plain(choice).strip(_EDGES), fold=True) == target
@@ -136,13 +140,17 @@ def _worth(answer: Value, option: Value | None) -> bool:
     return answer.percent == option.percent and answer.unit in ("", option.unit)
 
 
-def _lists_options(text: str, value: str) -> bool:
-    """Whether the value of ``D. 5/8. C. 3/8``, or of ``D. So is C.``, is one option of several."""
+def _lists_options(text: str, value: str, choices: Sequence[str]) -> bool:
+    """Whether the value of ``D. 5/8. C. 3/8``, of ``D. So is C.`` or, where C reads 3/8, of
+    ``D. 3/8``, is one option of several."""
     if not value:
         # An empty box, or "in total" alone.
         return False
     behind = text.partition(value)[2]
-    return _NEXT_OPTION.match(behind) is not None or _names_another(value, behind)
+    if _NEXT_OPTION.match(behind) or _names_another(value, behind):
+        return True
+    other = letter_of(behind.strip(_EDGES), choices)
+    return other is not None and other != letter_of(value, choices)
 
 
 def _names_another(value: str, tail: str) -> bool:
@@ -221,7 +229,7 @@ def _bold_option(text: str) -> str:
     options: set[str] = set()
     for line in text.split("\n"):
         bold = _BOLD_OPTION.findall(line)
-        if bold and _REJECTS.search(line):
+        if bold and _REJECTS.search(_BOLD_OPTION.sub("", line)):
             return ""
         options.update(bold)
     return options.pop() if len(options) == 1 else ""
@@ -241,7 +249,7 @@ def choose(
     last = stated[: -_MOST_CANDIDATES - 1 : -1]
     for candidate in dict.fromkeys((c.text, c.labelled, c.corrects) for c in last):
         whole = Candidate(0, *candidate)
-        value = "" if _lists_options(whole.text, whole.value) else whole.value
+        value = "" if _lists_options(whole.text, whole.value, choices) else whole.value
         said = value_in_sentence(value, question)
         readings = (
             whole.text,

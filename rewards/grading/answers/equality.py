@@ -504,7 +504,7 @@ def _lists_letters(gold: Shape, answer: Shape) -> bool:
 def _is_point(shape: Shape) -> bool:
     """Whether it is ``x = 1, y = 2``: values of different variables in the order of their names."""
     names = [item.name for item in shape.items]
-    return "" not in names and names == sorted({*names})
+    return "" not in names and names == sorted({*names}, key=lambda name: name.lstrip("\\"))
 
 
 def _same_collection(

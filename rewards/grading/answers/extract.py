@@ -15,7 +15,7 @@ from coterie.rewards.grading.answers.bold import DECORATION, TRUTH, value_in_bol
 from coterie.rewards.grading.answers.normalise import plain
 from coterie.rewards.grading.answers.sentences import value_in_sentence
 from coterie.rewards.grading.answers.statements import value_stated
-from coterie.rewards.grading.answers.values import exact
+from coterie.rewards.grading.answers.values import NUMBER_WORDS, exact
 
 LONGEST = 1 << 17
 """Characters at the end that are searched for an answer: some 30,000 tokens."""
@@ -79,7 +79,9 @@ _SENTENCE = re.compile(
     rf"|(?:(?<=[.!?)\]}}][ \t])[*_]{{0,3}}{_LEAD}"
     rf"|(?<=,[ \t])(?:so|thus|hence|therefore)[ \t,]{{1,4}}){_WHOSE}{_ANSWER})"
     r"(?=(?P<rest>[*_]{0,3}(?-i:[A-Z])[^.!?()\n]{1,60}[*_]{0,3}\.?$"
-    r"|(?:[*_]{0,3}[-+−]?[$\\(\[{0-9.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])"
+    r"|(?:[*_]{0,3}[-+−]?[$\\(\[{\d.]|[*_]{0,3}(?-i:[A-Z])(?![A-Za-z])"
+    # "The answer is twenty-six pens."
+    rf"|[*_]{{0,3}}(?:{'|'.join(NUMBER_WORDS)})\b(?![ \t]of\b)[A-Za-z -]{{0,60}}[.!]?[*_]{{0,3}}$"
     r"|[*_]{0,3}(?:yes|no|true|false)\b"
     # "The answer is carbon dioxide (C)."
     r"|[A-Za-z][^.!?()\n]{0,120}(?:\((?:option[ \t])?(?-i:[A-J])\)"

@@ -46,6 +46,8 @@ _NEXT = re.compile(
     r"|,?\s+(?:or|i\.e\.,?|that is,?)\s+"
 )
 """What stands between the values of a list, or the forms of one."""
+_RANGE = re.compile(r"\s*(?:[;–-]|\sto\s)\s*")
+"""What stands between the ends of a range."""
 _SELECTOR = re.compile(
     r"\bthe (?:least|most|first|second|third|other|maximum|minimum|two|three|four) (?=[a-z])"
 )
@@ -126,8 +128,9 @@ short too up excluding without besides minus plus extra further off wasted lost
 """
 _DENIALS = DOUBTS | NUMBERS | frozenset(_CHANGES.split())
 _REQUESTED_FORMULA = re.compile(
-    r"\b(?:find|compute|calculate|determine|evaluate|what\s+is|give|state|value\s+of)\s+"
-    r"(?:(?:the\s+)?(?:exact\s+|numerical\s+)?value\s+of\s+|the\s+(?:sum|product|difference)\s+)?"
+    r"\b(?:find|compute|calculate|determine|evaluate|simplify|expand|factor|what\s+is|give|state"
+    r"|value\s+of)\s+(?:(?:the\s+)?(?:exact\s+|numerical\s+)?value\s+of\s+"
+    r"|the\s+(?:sum|product|difference)\s+)?"
     r"(?:\$(?P<set>[^$]{1,80})\$(?=\s*(?:[.?!;]|,|\Z|\bin\b|\bas\b|\bif\b|\bwhen\b))"
     r"|\\\((?P<round>[^$]{1,80}?)\\\)(?=\s*(?:[.?!;,]|\Z|in\b|as\b|if\b|when\b))"
     r"|(?P<bare>[^.?!;$\n]{1,40}?)(?=\s*(?:[.?!;]|\Z)))",
@@ -180,7 +183,7 @@ def _is_aside(remark: str, value: str, stated: str, question: str) -> bool:
         other = _literal(short["number"], "")
         return other is not None and other.literal != number.literal
     words = {*words_of(remark)}
-    if words & _DENIALS or re.search(r"[?!;:=~≈]", remark):
+    if changes_value(words) or re.search(r"[?!;:=~≈]", remark):
         return False
     parts = [
         _COUNT.fullmatch(part.strip())
@@ -222,9 +225,12 @@ def _one_value(text: str, asking: str) -> tuple[str, str, str]:
     spans: list[tuple[int, int]] = []
     for match in _VALUE.finditer(text):
         start, end = match.span()
-        if _is_in_question(match, asking):
+        between = text[spans[-1][1] : start] if spans else ""
+        joined = _NEXT.fullmatch(between)
+        # "3 and 4" and "3 to 4" are no 3, whatever the question says of 4.
+        if not (joined or _RANGE.fullmatch(between)) and _is_in_question(match, asking):
             continue
-        if spans and _NEXT.fullmatch(text, spans[-1][1], start):
+        if joined:
             start = spans.pop()[0]
         spans.append((start, end))
     if len(spans) != 1:
@@ -236,7 +242,9 @@ def _one_value(text: str, asking: str) -> tuple[str, str, str]:
 def _is_in_question(value: re.Match[str], asking: str) -> bool:
     """Whether a value stands in the question with the word behind it: ``for 9 hours``."""
     next_word = re.match(r"\s*[A-Za-z]*", value.string[value.end() :])
-    words = value[0] + (next_word[0] if next_word else "")
+    word = next_word[0] if next_word else ""
+    # "36 has 9 divisors" to "How many divisors does 36 have?"
+    words = value[0] + ("" if word.strip().casefold() in VERBS else word)
     return re.search(rf"(?<![0-9.]){re.escape(words).casefold()}\b", asking) is not None
 
 
@@ -277,7 +285,7 @@ def _answers(before: str, behind: str, question: str) -> bool:
     if "up" not in left:
         # "8 feet up the wall", and not "up to 8 feet"
         allowed |= clause_words & {"up"}
-    if _has_other_number(before + behind, asking) or _denies({*left, *right} - allowed):
+    if _has_other_number(before + behind, asking) or changes_value({*left, *right} - allowed):
         return False
     if not clause_words:
         # "up to 2" has no verb.
@@ -308,7 +316,8 @@ def _has_other_number(around: str, asking: str) -> bool:
     return not {*NUMBER.findall(around)} <= {*NUMBER.findall(asking)}
 
 
-def _denies(words: set[str]) -> bool:
+def changes_value(words: set[str]) -> bool:
+    """Whether words near a value may deny it or make it another: ``not``, ``twice``, ``two``."""
     return bool(words & _DENIALS) or any(word.endswith(("n't", "n’t")) for word in words)
 
 
@@ -530,12 +539,20 @@ def without_left_side(answer: str, question: str) -> str:
     if key(answer, fold=False) in key(question[:MAX_QUESTION], fold=False):
         # To "Given x^2 = 9, what is x^2?" it says nothing new.
         return answer
-    left_key = key(left, fold=False)
-    for match in _REQUESTED_FORMULA.finditer(question[:MAX_QUESTION]):
-        requested = match[match.lastgroup or 0]
-        if "=" not in requested and left_key and key(requested, fold=False) == left_key:
-            return right.strip()
-    return answer
+    return right.strip() if asks_for(left, question) else answer
+
+
+def asks_for(formula: str, question: str) -> bool:
+    """Whether a question asks for the value of a formula.
+
+    >>> asks_for("a+b", "Find $a+b$."), asks_for("a+b", "Let $a+b=3$. Find $a$.")
+    (True, False)
+    """
+    wanted = key(formula, fold=False)
+    requested = _REQUESTED_FORMULA.finditer(question[:MAX_QUESTION])
+    return bool(wanted) and wanted in (
+        key(match[match.lastgroup or 0], fold=False) for match in requested
+    )
 
 
 def said_of_subject(text: str, question: str) -> str:

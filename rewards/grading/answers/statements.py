@@ -7,6 +7,8 @@ taken back, hedged or one of two is stated by none of these: ``72 or 73``, ``not
 
 import re
 
+from coterie.rewards.grading.answers.worked import sums_to
+
 _REASON = r"because|since|due to|given that"
 _RESULT = r"so|thus|hence|therefore|meaning|making|leaving|giving"
 _STOP = re.compile(r"(?<=[^\s.!?])[.!][\"”'*_)\]$`]{0,4}\s+(?=[\"“'(*_]{0,3}[A-Z])")
@@ -16,7 +18,7 @@ _TAIL = re.compile(
     rf"|(?P<reason>,?\s+(?:[-–—]{{1,2}}\s+)?\(?(?:{_REASON})\b)"
     rf"|(?P<result>,\s+(?:and\s+)?(?:{_RESULT})\b)"
     r"|(?P<which>,\s+(?:which|as|where)\b)"
-    r"|(?P<other>(?:,\s+|\s+\()not\s+(?:[-$\\(]{0,3}[0-9]|\(?[A-J]\b))"
+    r"|(?P<other>(?:,\s+|\s+\()not\s+(?:[-$\\(]{0,3}(?:[0-9]|(?<=\\)[a-z])|\(?[A-J]\b))"
     r"|(?P<aside>\s+\((?:as|from|using|by|see|note|i\.e\.|that is|where|which)\s)"
     r"|(?P<check>\s+\((?=[^()=]{1,80}=[^()]{1,80}\)[\s.*]*\Z))"
 )
@@ -43,7 +45,7 @@ _TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 _CHANGED = re.compile(
-    r"\b(?:round|simplif|reduc|approx|about|times|plus|minus|percent|hundred|thousand|million"
+    r"\b(?:round|simplif|reduc|approx|about|(?<!\\)times|plus|minus|percent|hundred|thousand|million"
     r"|billion|dozen|equal|becomes|comes|gives|half|twice|wrong|incorrect|false|or)",
     re.IGNORECASE,
 )
@@ -51,7 +53,10 @@ _GIVEN = re.compile(r"(?<![\w\\^.)}*+/-])(?P<name>[A-Za-z])\s?=\s?(?P<value>-?[0
 """``y = 3``, and no ``2y = 3``."""
 _FORM = re.compile(
     r"(?:i\.e\.|that is|as|(?:which|where)\s+(?:is|equals|makes|means)),?\s+"
-    r"\$?[-−]?[0-9.\\]\S*(?:\s+[a-z%]+)?[\s.)*$]*\Z"
+    # A formula holds no words but its unit.
+    r"(?P<form>(?=[-−$(\[]{0,3}(?:[0-9.\\]|[A-Za-z](?![A-Za-z]|\s[a-z]{2})))"
+    r"(?:\\[A-Za-z]+(?:\{[A-Za-z ~]*\})?"
+    r"|(?<![A-Za-z])[A-Za-z](?![A-Za-z])|[^A-Za-z=])*?)(?:\s*[a-z%]+)?[\s.)*$]*\Z"
 )
 """Another form of the value, or another value: ``which is 73``, and no ``which is 8 times 9``."""
 NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
@@ -145,6 +150,7 @@ def _without_tail(text: str, labelled: bool) -> str:
         return value if says and not may_head_list and not _gives_another(value, tail) else text
     open_bracket = "(" in match[0] and kind in ("reason", "aside")
     other_numbers = set(NUMBER.findall(tail)) - set(NUMBER.findall(value))
+    form = _FORM.match(match[0].lstrip(" ,(") + tail)
     unsure = (
         (kind == "reason" and value.endswith("."))
         or (open_bracket and not tail.rstrip(" .*").endswith(")"))
@@ -153,7 +159,7 @@ def _without_tail(text: str, labelled: bool) -> str:
         or (kind in ("which", "result") and _GIVEN.search(tail))
         or _gives_another(value, tail)
         or (kind == "check" and not _comes_to(tail, value))
-        or (kind in ("which", "aside") and _FORM.match(match[0].lstrip(" ,(") + tail))
+        or (kind in ("which", "aside") and form and not sums_to(form["form"], value))
     )
     return text if unsure else value
 

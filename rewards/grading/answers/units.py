@@ -102,6 +102,7 @@ _TAIL = re.compile(
     r"\s?(?:\^\s?(?:\{\s?(?P<group>[23])\s?\}|(?P<digit>[23])))?\s?\Z"
 )
 _BRACKETED = re.compile(r"(?<=[0-9}])\s\(([A-Za-z]{3}[A-Za-z ]{0,79})\)\Z")
+_SHARED = re.compile(r"(?<=[0-9])\s?/\s?([a-z]{3,12})\Z")
 _VERB = re.compile(r"\b(?:is|are|were|was) (?=(?:left|remaining)\Z)")
 _BEFORE = re.compile(r"(?:[0-9)}\]!%.]|\\pi|\\circ)(?P<gap>\s*)\Z")
 _WORD = re.compile(r"[A-Za-z]+(?:['-][A-Za-z]+)*")
@@ -224,6 +225,14 @@ def split_unit(text: str, question: str | None = None) -> tuple[str, str]:
         asked = f"how many {' '.join(words)}" in " ".join((question or "").casefold().split())
         name = (unit_of(words[0]) or "") if asked else None
     return (text, "") if name is None else (text[: before.start("gap")], name)
+
+
+def spelled_out(text: str) -> str:
+    """``$18 per day`` of ``$18/day``; any other text as it is."""
+    shared = _SHARED.search(text, max(0, len(text) - 24))
+    if shared is None or not unit_of(shared[1]):
+        return text
+    return f"{text[: shared.start()]} per {shared[1]}"
 
 
 def things_in(text: str) -> frozenset[str]:

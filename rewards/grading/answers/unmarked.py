@@ -22,7 +22,7 @@ from coterie.rewards.grading.answers.leads import (
     says_opposite_end,
 )
 from coterie.rewards.grading.answers.normalise import plain
-from coterie.rewards.grading.answers.sentences import ending_in_value
+from coterie.rewards.grading.answers.sentences import asks_for, ending_in_value
 from coterie.rewards.grading.answers.statements import doubted
 from coterie.rewards.grading.answers.values import exact
 from coterie.rewards.grading.answers.verbs import VERBS, asking_sentence, stands_in, words_of
@@ -33,6 +33,10 @@ _YEAR = re.compile(r"(?<![\w,.$])(?:1[0-9]{3}|20[0-9]{2})(?![\w,]|\.[0-9])")
 _SO = re.compile(r",\s+(?:and\s+)?(?:so|thus|hence|therefore)\s+")
 _SOLUTION = re.compile(
     r"(?P<words>(?:[A-Za-z]+,? )*?)\$?(?P<name>[a-z])\s*=\s*(?P<value>[^=<>≤≥≈,;$]{1,64})\$?\."
+)
+_EQUATION = re.compile(
+    r"(?P<words>(?:[A-Za-z]+,? )+?)(?P<mark>\$?)(?P<left>[^=<>≤≥≈$]{1,64}?)\s*="
+    r"(?P<right>[^<>≤≥≈$]{1,128})(?P=mark)\."
 )
 _SOLVE = re.compile(r"\A\s*(?:solve|find|what is)\b", re.IGNORECASE)
 _GENERAL = frozenset({
@@ -135,7 +139,12 @@ def named_in(sentence: str, question: str) -> str | None:
 
 
 def _solution(sentence: str, question: str) -> str | None:
-    """``x = 9`` of ``So, the solution is x = 9.``, where an equation in x is to be solved."""
+    """``x = 9`` of ``So, the solution is x = 9.``, where an equation in x is to be solved, and of
+    ``So, f(2) = 9.``, where that formula is asked for."""
+    equation = _EQUATION.fullmatch(re.sub(r"\\\(\s?|\s?\\\)", "$", sentence))
+    if equation and asks_for(equation["left"], question):
+        told = {*words_of(equation["words"])} <= SAYING_NOTHING
+        return f"{equation['left']} = {equation['right']}" if told else None
     match = _SOLUTION.fullmatch(sentence)
     if match is None or _SOLVE.match(question) is None:
         return None

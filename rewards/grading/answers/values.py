@@ -17,7 +17,14 @@ from coterie.rewards.grading.answers.caps import refuses
 from coterie.rewards.grading.answers.formula import FUNCTIONS, LEAVES, OF, Formula, parts
 from coterie.rewards.grading.answers.grammar import read
 from coterie.rewards.grading.answers.normalise import DOLLAR
-from coterie.rewards.grading.answers.units import CARDINALS, ORDINALS, TENS, counts, split_unit
+from coterie.rewards.grading.answers.units import (
+    CARDINALS,
+    ORDINALS,
+    TENS,
+    counts,
+    spelled_out,
+    split_unit,
+)
 
 EXTRA_OPERATIONS = 2
 """Operations by which a closed form may exceed the gold answer's."""
@@ -140,6 +147,7 @@ def value_of(text: str, question: str | None = None) -> Value | None:
         whole = scaled["number"] + text[scaled.end() :]
     else:
         whole = _SCALED.sub(_scaled, text, count=1)
+    whole = spelled_out(whole)
     text, unit = split_unit(whole, question)
     counted = not unit and counts(whole[len(text) :])
     if not unit or unit.startswith("/"):

@@ -257,8 +257,9 @@ def _is_decimal(value: Value) -> bool:
 
 def stated_forms(answer: str, question: str) -> list[list[str]]:
     r"""The ways to read an answer as several forms of one value, of which each has to be right:
-    ``fourteen (14)``, ``x > 4, i.e. (4, \infty)``, ``-0.75 = -\frac34``. Percentages and measures
-    that are the value before them are left out: ``\frac12, or 50%``, ``90 minutes (1.5 hours)``.
+    ``fourteen (14)``, ``x > 4, i.e. (4, \infty)``, ``-0.75 = -\frac34``. Percentages that
+    are the share before them are left out: ``\frac12, or 50%``. Of measures that are one, such as
+    ``90 minutes (1.5 hours)``, each is a way.
 
     >>> stated_forms("fourteen (14)", ""), stated_forms("1/2, or 50%", ""), stated_forms("14", "")
     ([['fourteen', '14']], [['1/2']], [])
@@ -270,23 +271,23 @@ def stated_forms(answer: str, question: str) -> list[list[str]]:
     ways = [_FORMS.split(text), sides if _NAME.fullmatch(sides[0].strip(" $")) is None else []]
     if (match := _IN_BRACKETS.fullmatch(text)) is not None:
         ways.append([match["first"] + match["unit"], match["second"] + match["unit"]])
-    several = [_without_shares(way, question) for way in ways if 1 < len(way) <= MOST_SIDES]
-    return [forms for forms in several if forms]
+    several = (_readings(way, question) for way in ways if 1 < len(way) <= MOST_SIDES)
+    return [forms for readings in several for forms in readings]
 
 
-def _without_shares(forms: list[str], question: str) -> list[str]:
-    """Drop percentages and measures equal to the first form; no forms if a value or a unit
-    differs."""
+def _readings(forms: list[str], question: str) -> list[list[str]]:
+    """Each of several equal measures alone; other forms together, without the percentages equal to
+    the first. None if a value or a unit differs."""
     totals = {_total(_measures(form)) for form in forms}
     if None not in totals:
-        return forms[:1] if len(totals) == 1 else []
+        return [[form] for form in forms] if len(totals) == 1 else []
     values = [value_of(plain(form), question) for form in forms]
     if len({value.unit for value in values if value and value.unit}) > 1:
         return []
     percentages = [value for value in values if value and value.percent]
     if len(percentages) in (0, len(forms)):
-        return forms
+        return [forms]
     share = values[0].literal if values[0] and not values[0].percent else None
     if share is None or any(value.literal != 100 * share for value in percentages):
         return []
-    return [form for form, value in zip(forms, values, strict=True) if value not in percentages]
+    return [[form for form, value in zip(forms, values, strict=True) if value not in percentages]]

@@ -69,6 +69,13 @@ def test_a_letter_that_is_an_option_text_is_the_letter() -> None:
     assert letter_of("same", ("same", "same")) is None
 
 
+def test_an_option_in_brackets_or_of_other_case_is_read_as_it_is_written() -> None:
+    assert letter_of("C. (1, 2)", ("(1, 1)", "(2, 1)", "(1, 2)")) == "C"
+    assert letter_of("C (1, 1)", ("(1, 1)", "(2, 1)", "(1, 2)")) is None
+    assert letter_of("Bb × Bb", ("bb × bb", "Bb × Bb", "BB × Bb")) == "B"
+    assert letter_of("B. BB × Bb", ("bb × bb", "Bb × Bb", "BB × Bb")) is None
+
+
 def test_a_letter_with_its_option_is_that_letter_whatever_the_option_names() -> None:
     options = ("red", "blue", "green", "(A), (B), and (C)")
     assert letter_of("D. (A), (B), and (C)", options) == "D"
@@ -101,6 +108,24 @@ def test_a_typeset_option_answers_by_letter_or_value(checker: Checker) -> None:
     for answer in (r"\textbf{(C)}\ 12", r"\text{(C) } 12", "12", "(C)"):
         assert checker.check(rf"\boxed{{{answer}}}", asked).correct, answer
     assert not checker.check(r"\boxed{\textbf{(C)}\ 10}", asked).correct
+
+
+@pytest.mark.parametrize(
+    ("response", "right"),
+    [
+        (r"\boxed{C. Two storms.}", True), (r"\boxed{C. A cold front.}", False),
+        (r"\boxed{C. It rains where they meet.}", True), ("The answer is Two storms. (C).", True),
+        ("The answer is Two storms. (A).", False), ("**C. Two storms, not one.**", False),
+        ("**B. Not warm air**", False),
+    ],
+)  # fmt: skip
+def test_a_letter_and_the_text_of_another_option_are_no_answer(
+    response: str, right: bool, checker: Checker
+) -> None:
+    options = ("A cold front.", "Not warm air", "Two storms.")
+    asked = Problem("p", "?", "C", "choice", choices=options)
+    assert checker.check(response, asked).correct == right
+    assert checker.check("**B. Not warm air**", replace(asked, gold="B")).correct
 
 
 def test_an_option_alone_is_an_answer(checker: Checker) -> None:

@@ -108,6 +108,9 @@ from coterie.rewards.grading.answers import boxes, candidates, extract
         ("He has **14** pens.\nThat is all.", None), ("It is not **14**.", None),
         ("Is it **14**?", None), ("Step **14**", None), ("**14**: add.", None),
         ("The answer is Clara. She was first.", "Clara"),
+        ("So it is. The answer is twenty-six pens.", "twenty-six pens."),
+        ("So it is. The answer is ２.", "２."),
+        (r"\boxed{14}. The answer is two of them.", "14"),
         ("**14** or **15**", None), ("About **14** pens", None),
         # Set as text within a formula.
         ("**Final Answer:**\n\n$$\n\\text{ANSWER: } 36\n$$", "36"),

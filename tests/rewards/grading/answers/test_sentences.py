@@ -167,6 +167,9 @@ Eve > Ben > Cara in height. Who is the second tallest? => Ben
 Yuki is 4 years older than Mia. How old is Yuki? => 30
 + \boxed{\text{Yuki is } 30 \text{ years old}}
 - \boxed{\text{Mia is } 30 \text{ years}}
+Lea has 5 plums. If she buys another 4, how many cakes can she bake? => 3
++ 3 cakes | She can bake 3 cakes.
+- 3 and 4 | 3, 4 | 3 to 4 | 3; 4 | 3, that is, 4 | 3 to 4 cakes
 """
 
 

@@ -18,6 +18,7 @@ A pupil had 60 pens in a box and sold 15 of them. How many pens are left in the 
 + Final answer: 45. Nine bags of five hold that many. | Final answer: 45 pens. These fill the box.
 + Answer: The number of pens is 45. | Answer: He has 45 pens left.
 + Answer: There are 45 pens in the box. | <answer>The pupil has 45 pens left.</answer>
++ The answer is 45, which is $9 \times 5$.
 + The answer is 45!
 - The answer is 45 or 46 | The answer is not 45 | Answer: 45 (not certain) | The answer is 45? No.
 - The answer is 45 is wrong | The answer is between 45 and 46
@@ -28,8 +29,15 @@ A pupil had 60 pens in a box and sold 15 of them. How many pens are left in the 
 - The answer is 45. It should be 46. | The answer is 45! No, 46.
 - The answer is less than 45 because of that. | Answer: 45 (or 46) | Answer: 45, which is 46
 - Answer: 45 (i.e. 46) | Answer: 45 (that is 46 pens) | Answer: 45 (wrong) | Answer: 45 (9 * 5 = 46)
+- The answer is 45, which is $9 \times 6$. | The answer is 45, which is 46 pens.
 - Answer: He does not have 45 pens. | Answer: He has at most 45 pens. | Answer: Half of them is 45.
 - Answer: He would have 45 pens. | Answer: He has 45 and she has 50 | Answer: The first guess was 45
+Which point is it? => (2,4)
++ Answer: (2,4), which is what is left. | Answer: (2,4), which is (2, 4)
+- Answer: (2,4), which is (3,4) | Answer: (2,4), that is, (3,4)
+What is the volume? => 9\pi
++ Answer: 9\pi, not \frac{9}{4}\pi | Answer: 9\pi, which is 9 \pi
+- Answer: 9\pi, which is 8 \pi | Answer: \frac{9}{4}\pi, not 9\pi
 """
 
 

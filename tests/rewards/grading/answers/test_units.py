@@ -44,7 +44,7 @@ from coterie.rewards.grading.answers.question_units import contradicts, question
         ("Kelvin had $9 and spent $2. How much is left?", "7", "$7", "7 K"),
         ("The gas is 9 K hot. How many kelvins are 2 K less?", "7", "7 K|7", "$7|7°C"),
         ("How many cents is it?", "85", "85¢|85 cents", "85€"),
-        ("How much money does he save a week?", "9", "$9 per week|$9", "$9 per day|9 a day"),
+        ("How much money does he save a week?", "9", "$9 per week|$9|$9/week", "$9/day|9 a day"),
         ("How much rent is it a month?", "9", "$9 a month|$9", "$9 per year"),
         ("What percentage of apples is red?", "9", "9% of the apples", "9 apples"),
         ("How many more hours a day?", "3", "3 hours|3 hrs|3 hours a day", "3 days"),

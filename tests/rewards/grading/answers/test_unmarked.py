@@ -32,6 +32,12 @@ What is the median of 3, 7, 10, 12 and 19? => 10
 - Thus, the median is not 10.
 Simplify: $4(2x-5)-3(x-4)$. => 5x - 8
 + So the simplified expression is $5x - 8$.
+If $f(x) = 3x + 2$, what is $f(4)$? => 14
++ So, f(4) = 14. | Therefore, $f(4) = 14$. | Thus, we get \(f(4) = 12 + 2 = 14\).
+- So, f(5) = 14. | So, f(4) = 14 or 15. | So, f(4) = 12 + 3 = 14. | If x = 2, f(4) = 14.
+How many positive divisors does 36 have? => 9
++ 36 has 9 positive divisors.
+- 9 has 36 positive divisors. | 36 has 9 negative divisors. | 36 has 9 or 10 positive divisors.
 What is the sale price? => 15
 - Therefore, the discount is $15.
 Jo had 75 trading cards. How many cards does Jo have now? => 95

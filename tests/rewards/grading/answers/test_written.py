@@ -50,8 +50,11 @@ He has 30 socks. How many pairs of socks is that? => 15
 + 15 pairs | 15 pairs of socks
 - 15 socks
 How many minutes does it last? => 95
-+ 95 minutes | 1 hour 35 minutes | 1 hr 35 min | 1 hour and 35 minutes
++ 95 minutes | **95** minutes | 1 hour 35 minutes | 1 hr 35 min | 1 hour and 35 minutes
 - 135 | 1 hour 45 minutes | 1 hour 35 seconds | 1.35 hours | second
+How many hours does it last? => 1.5
++ 1.5 hours (90 minutes) | 90 minutes (1.5 hours) | 90 minutes, or 1.5 hours
+- 90 minutes | 90 minutes (1.4 hours) | 1.5 minutes (90 seconds)
 How many inches tall is she? => 64
 + 5 feet 4 inches | 5 ft 4 in
 - 5 feet 5 inches
@@ -107,12 +110,20 @@ def test_a_number_is_read_as_it_is_written(
     [
         ("Convert $1101_2$ to base ten.", "13", "Answer: 13 (in base ten)", True),
         ("Convert $1101_2$ to base ten.", "13", "Answer: 13 (in base two)", False),
+        ("He eats two or more. How many are left?", "1", "Answer: 1 (two)", False),
+        ("He eats two or more. How many are left?", "1", "Answer: 1 (or more)", False),
         ("Which river is longest?", "Amazon", "Answer: Amazon River", True),
         ("Which river is longest?", "Amazon", "Answer: Amazon Basin", False),
         ("Which is older?", "Yale University", "Answer: Yale University", True),
         ("Find all $f$.", "f(x)=x+c", r"\boxed{f(x) = x + c \text{ for some constant } c}", True),
         ("Find all $f$.", "f(x)=x+c", r"\boxed{f(x) = x + c \text{ where c is a constant}}", True),
         ("Find all $f$.", "f(x)=x+c", r"\boxed{f(x) = x + c \text{ for some integer } c}", False),
+        ("Find all $f$.", "f(x)=x+c, where c>0", r"\boxed{f(x) = x + c, where c > 0}", True),
+        ("Find all $f$.", "f(x)=x+c, where c>0", r"\boxed{f(x) = x + c}", False),
+        ("Simplify $6x-2x$.", "4x", r"\boxed{6x - 2x = 4x}", True),
+        ("Simplify $6x-2x$.", "4x", r"\boxed{6x - 2x = 4}", False),
+        (r"Give it as $(r, \theta)$.", r"(3, \pi)", r"\boxed{r = 3, \theta = \pi}", True),
+        (r"Give it as $(r, \theta)$.", r"(3, \pi)", r"\boxed{r = \pi, \theta = 3}", False),
         ("How many trees are left?", "950", "#### 950 trees are left in the orchard. 🌳", False),
         (
             "The orchard has 1080 trees. 130 fall. How many trees are left?",
