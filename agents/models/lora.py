@@ -127,7 +127,10 @@ def add_adapter(
         with in_one_sentence(f"{spec.adapter}/adapter_config.json cannot be used"):
             config = LoraConfig.from_pretrained(spec.adapter)
         if not isinstance(config, LoraConfig):
-            raise UserError(f"{spec.adapter} is not a LoRA adapter but of type {config.peft_type}")
+            raise UserError(
+                f"{spec.adapter} is an adapter of type {config.peft_type}; name a LoRA adapter, or "
+                "a whole model"
+            )
         config.inference_mode = False
         config.lora_dropout = 0.0
     if base.name_or_path:

@@ -95,8 +95,9 @@ def play(
             f"{_listed(came)} came after reset(): all agents of an episode live from its reset on, "
             "and one that comes later is inactive until then"
         )
-        assert set(now) == set(live) - over, (
-            f"agents is {now} after {_listed(over) or 'nobody'} ended out of {live}"
+        left = [agent for agent in live if agent not in over]
+        assert set(now) == set(left), (
+            f"agents is {now}: it must be {left} after {_listed(over) or 'nobody'} ended"
         )
         for agent in live:
             assert agent in rewards, f"{agent} was alive and has no reward"

@@ -20,7 +20,7 @@ EAPO, COREA, SOLO = (
     "--env corea-deferral",
     "--env coterie.envs.solo:SoloEnv",
 )
-NO_PEERS = "has no traces of peers to learn from: leave out --algo.distillation"
+NO_PEERS = "has no trace read again, so nothing is distilled: leave out --algo.distillation"
 BETA = "--algo.distillation.beta 1"
 ENGINE = "--engine vllm"
 
@@ -58,7 +58,7 @@ ROLLOUT = [
     ("--rollout.call-deadline-s -1", "--rollout.call-deadline-s is -1.0; it must be above 0"),
     ("--rollout.replicas 4097", "--rollout.replicas is 4097; it must be 0 to 4096"),
     ("--rollout.overlap", "--engine vllm"),
-    (f"--rollout.overlap --rollout.max-staleness 0 {ENGINE}", "must allow 1"),
+    (f"--rollout.overlap --rollout.max-staleness 0 {ENGINE}", "max-staleness to 1 or more"),
 ]
 EVAL_AND_SCORING = [
     ("--eval.resamples 1000000000", "--eval.resamples is 1000000000; it must be 1 to"),
@@ -73,7 +73,7 @@ AGENTS = [
     ("--agents.alice.device meta", "no device 'meta' here; say auto or cpu"),
     ("--agents.alice.no-trained --agents.bob.no-trained", "no role is trained"),
     ("--learner.lr nan", "--learner.lr is nan; it must be above 0 and finite"),
-    ("--agents.bob.context 4097", "--agents.bob.context 4097 is more than the 4096 tokens"),
+    ("--agents.bob.context 4097", "4097 is more than the 4096 tokens of 'tiny:bob'; lower it"),
     ("--agents.alice.temperature 0", "above 0 for a role that learns"),
     ("--agents.bob.model scripted:silent", "played by scripted:silent, which cannot learn"),
     ("--agents.alice.system Hi", "--agents.alice.system: tiny:alice has no chat template; leave"),
@@ -115,7 +115,7 @@ PROBLEMS = [
 LEARNER_AND_ALGORITHM = [
     ("--learner.betas 0.9 nan", "--learner.betas is (0.9, nan); it must be at least 0 and"),
     ("--algo.kl-coefficient 0.1 --algo.kl-estimator k1", "k1"),
-    ("--env.reread none", "set it to 0, or --env.reread, such as wrong"),
+    ("--env.reread none", "set it to 0, or choose --env.reread wrong"),
     ("--algo.distillation.beta 0", "--env.reread unsolved does nothing without --algo.distill"),
     (f"{COREA} {BETA}", f"corea-deferral {NO_PEERS}"),
     (f"--env sd-e2 {BETA}", f"sd-e2 {NO_PEERS}"),
@@ -137,7 +137,7 @@ WARMUP = [
     ),
     (
         "--warmup.steps 2 --agents.alice.warmup none --agents.bob.warmup none",
-        "no role is left to warm up",
+        "--warmup.steps 2 has no role to warm up",
     ),
     ("--warmup.steps 2 --warmup.problems recall", "has a worked solution"),
     (
