@@ -271,8 +271,8 @@ class Algorithm(Validated):
             ),
             (
                 self.combine == "normalise-then-sum" and self.kl_in_reward > 0,
-                "algo.combine normalise-then-sum scales each term, a divergence too, whatever "
-                "algo.kl-in-reward says; use algo.kl-coefficient",
+                "algo.kl-in-reward has no effect with algo.combine normalise-then-sum, which "
+                "scales every term to the same size; use algo.kl-coefficient",
             ),
             (
                 (self.overlong_limit > 0) != (self.overlong_buffer > 0),
@@ -280,14 +280,14 @@ class Algorithm(Validated):
             ),
             (
                 self.combine == "normalise-then-sum" and self.overlong_limit > 0,
-                "algo.combine normalise-then-sum scales each term, the over-long penalty too, "
-                "whatever algo.overlong-factor says; use sum-then-normalise, or set "
+                "algo.overlong-factor has no effect with algo.combine normalise-then-sum, which "
+                "scales every term to the same size; use sum-then-normalise, or set "
                 "algo.overlong-limit and algo.overlong-buffer to 0",
             ),
             (
                 not self.distillation.rewards and self.kl_in_reward > 0,
-                "algo.kl-in-reward changes rewards, from which nothing is learned with "
-                "algo.distillation.no-rewards; use algo.kl-coefficient",
+                "algo.kl-in-reward has no effect with algo.distillation.no-rewards, which leaves "
+                "rewards out; use algo.kl-coefficient",
             ),
             (
                 self.overlong_buffer > self.overlong_limit,

@@ -101,9 +101,9 @@ def scale_by_group(
 def scale_by_batch(difference_N: Floats, group_N: Ints, *, ddof: int, epsilon: float) -> Floats:
     """Divide differences by (their standard deviation over the batch + epsilon).
 
-    Source: REINFORCE++, arXiv:2501.03262. Less the mean of their group they have mean 0 in the
-    batch, too; less a running average they need not, and are divided by the root of their mean
-    square, which does not vanish where all are alike. Groups of one do not count.
+    Source: REINFORCE++, arXiv:2501.03262. The divisor is the root of the mean square. Differences
+    from group means have mean 0, so it is their standard deviation. Differences from a running
+    average need not; where all of them are equal, it does not vanish. Groups of one do not count.
     """
     compared_N = np.bincount(group_N)[group_N] > 1 if len(group_N) else np.zeros(0, np.bool_)
     rows = int(compared_N.sum())
@@ -227,7 +227,8 @@ def assign_credit(
         return advantages(value_M, group_M, algorithm)
 
     def compare_to_go(value_M: Floats) -> Floats:
-        # The average is one of whole rewards: less what the role was paid by then, on average.
+        # The running average is one of whole rewards. Add what the role was paid before this turn,
+        # on average, so that the two can be compared.
         if role_average:
             role_index_M = number(role_M)
             paid_K = mean_by_member(reward_M - value_M, role_index_M)

@@ -64,7 +64,7 @@ class StepLearner(ABC):
         if total_steps is None and (settings.needs_total or algorithm.distillation.fade):
             raise UserError(
                 "learner.schedule, a share as learner.warmup and algo.distillation.fade need the "
-                "number of steps"
+                "number of steps: give total_steps"
             )
         self.model = model
         self.algorithm = algorithm
@@ -137,12 +137,13 @@ class StepLearner(ABC):
     ) -> dict[str, float]:
         """Train on this role's rows of one training step; return metrics.
 
-        Rows that are not trainable are ignored. Without trainable rows nothing happens. Optimizer
-        steps whose loss or gradient is not finite are skipped and counted.
+        Rows that are not trainable are ignored. Without trainable rows no weight changes, but the
+        step counts in schedules. Optimizer steps whose loss or gradient is not finite are skipped
+        and counted.
 
         Args:
             trajectories: the rows.
-            advantage_B: the advantage of each row.
+            advantage_B: (B,) the advantage of each row.
             turn_bonus: index of a row -> (turns,) additions for the tokens of each turn.
 
         Raises:

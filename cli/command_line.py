@@ -120,7 +120,10 @@ def _chosen(choices: Mapping[str, Any]) -> tuple[Choice, Preset | None]:
     env = choices.get("env", preset.env if preset else DEFAULT_ENV)
     algo = choices.get("algo", preset.algo if preset else DEFAULT_ALGO)
     if preset and preset.env != env:
-        raise UserError(f"preset {choices['preset']} is for --env {preset.env}, not for {env}")
+        raise UserError(
+            f"preset {choices['preset']} is for --env {preset.env}, not for {env}; leave out one "
+            "of the two, or name another"
+        )
     roles = tuple(choices.get("roles") or envs.spec(env).roles)
     learners = tuple(choices.get("train_role", preset.train_role if preset else ()))
     return Choice(env, algo, roles, learners, choices.get("preset")), preset
@@ -129,7 +132,9 @@ def _chosen(choices: Mapping[str, Any]) -> tuple[Choice, Preset | None]:
 def _print_config(settings: TrainSettings, default: TrainSettings, args: list[str]) -> None:
     """Print ``settings`` as a file, with a remark on the defaults for its models."""
     if others := [f"--{name}" for name in ("plan", "doctor") if getattr(settings.run, name)]:
-        raise UserError(f"--print-config cannot be combined with {others[0]}")
+        raise UserError(
+            f"--print-config cannot be combined with {others[0]}; leave out one of the two"
+        )
     if line := defaults_notice(settings, args):
         print(f"# {line}")
     print(as_toml(settings, default), end="")

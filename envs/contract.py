@@ -169,7 +169,10 @@ def why_not_grouped(agent: str, groups: Mapping[str, Any], keys: Any) -> str:
     """Check that an agent's groups are those of the metadata."""
     if set(groups) == set(keys):
         return ""
-    return f"the groups of {agent} are {sorted(groups)}, metadata['group_keys'] is {tuple(keys)}"
+    return (
+        f"the groups of {agent} are {sorted(groups)}: they must be those of "
+        f"metadata['group_keys'], {tuple(keys)}"
+    )
 
 
 def _python_of(value: Any) -> Any:

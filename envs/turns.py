@@ -129,7 +129,12 @@ def why_no_asks(asks: Any, agents: Collection[str], begun: Collection[str]) -> s
 
 
 def why_no_outcome(outcome: Any, agents: Sequence[str]) -> str:
-    """What is wrong with the form of an outcome; empty if nothing is."""
+    """Check the form of an outcome; return an error message, or "".
+
+    Args:
+        outcome: the returned value.
+        agents: all agents, in order.
+    """
     if not isinstance(outcome, Outcome):
         return (
             f"ended with {outcome!r:.100}; let it return an Outcome, such as "

@@ -70,6 +70,9 @@ class ExpertPool:
 
         >>> ExpertPool({"a": ..., "b": ...}).expert_at("expert_2")
         'a'
+
+        Raises:
+            UserError: the name does not end in an underscore and a number.
         """
         number = re.fullmatch(r".*_(\d{1,9})", agent, re.DOTALL)
         if number is None:
@@ -113,8 +116,8 @@ class TranslatedPolicy:
     async def __call__(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Return the model's reply in the role's vocabulary, without log-probabilities.
 
-        ``sampling.max_new_tokens`` limits both: as many tokens as it stands for in the role's
-        vocabulary are as many in the model's.
+        ``sampling.max_new_tokens`` limits both, the reply in the role's tokens and the model in its
+        own; four bytes count as one token.
         """
         text = prompt.text or self._outer.decode(prompt.tokens)
         inner_prompt = replace(

@@ -201,9 +201,7 @@ def _open_hub(
         if options["order"] != "given":
             raise UserError(f"{name}: order={options['order']} is unknown; use shuffled or given")
         if hub_set.train_percent is None or "split" in options:
-            raise UserError(
-                f"{name}: order only says how an undivided set is divided; leave it out"
-            )
+            raise UserError(f"{name}: order is for a set that is divided 80:20 here; leave it out")
         order = "given"
     configs = (options["config"],) if options.get("config") else hub_set.configs
     revision = options.get("revision") or hub_set.revision

@@ -147,7 +147,10 @@ def part(
     cut = source.size * train_percent // 100
     wanted = indices[:cut] if which == "train" else indices[cut:]
     if not wanted:
-        raise UserError(f"{source.name}: its {which} part is empty at {train_percent} % training")
+        raise UserError(
+            f"{source.name}: of its {source.size} problems {train_percent} % train, which leaves "
+            f"the {which} part empty; name a larger set"
+        )
     return _subset(source, f"{source.name}#{which}", sorted(wanted))
 
 

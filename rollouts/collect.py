@@ -75,8 +75,8 @@ def tasks_for(
 class Collector:
     """Plays episodes of one team concurrently.
 
-    Environments are built once and reused. ``concurrency`` bounds the episodes in flight. Score
-    requests of all episodes that are about to step are computed in one batch.
+    Environments are reused. Score requests of all episodes that are about to step are computed in
+    one batch.
     """
 
     def __init__(
@@ -89,6 +89,16 @@ class Collector:
         deadlines: Deadlines = Deadlines(),  # noqa: B008 (frozen)
         concurrency: int = 1024,
     ) -> None:
+        """
+        Args:
+            make_env: builds a token view; called as often as episodes are in flight.
+            policies: role -> policy for every role that may act.
+            sampling: defaults for all roles or for each role; see :func:`play`.
+            scorer: grades the answers of all episodes in batches; None: each environment grades
+                its own.
+            deadlines: limits on waiting for policies.
+            concurrency: most episodes in flight.
+        """
         self.policies = dict(policies)
         self.sampling = sampling
         self.deadlines = deadlines
@@ -149,7 +159,7 @@ def check_paid(episodes: list[Episode]) -> list[Episode]:
     unpaid = [str(e.info.get("failure")) for e in episodes if e.info.get("unpaid")]
     if unpaid and len(unpaid) >= min(len(episodes), max(2, -(-len(episodes) // 10))):
         why = Counter(unpaid).most_common(1)[0][0]
-        raise UserError(f"{why}. So ended {len(unpaid)} of {len(episodes)} episodes.")
+        raise UserError(f"{len(unpaid)} of {len(episodes)} episodes ended without a reward: {why}")
     return episodes
 
 

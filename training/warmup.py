@@ -111,8 +111,8 @@ def prepare_warmup(
             few = {key for source in prepared.train.sources for key in keys_of(source)}
             stream.leave_out(
                 lambda problem, few=few: problem_key(problem) not in few,
-                "none of the problems of --problems.limit has a worked solution: raise it, or "
-                "name a set with --warmup.problems",
+                "none of the problems that --problems.limit keeps has a worked solution: raise "
+                "it, or name a set with --warmup.problems",
             )
         streams[role] = stream
         flag = f"--agents.{role}.warmup" if agent.warmup else "--warmup.problems"
@@ -185,8 +185,8 @@ def check_warmup(settings: WarmupSettings, agents: Mapping[str, AgentSettings]) 
     learners = [agent for agent in agents.values() if agent.trained]
     if settings.steps and all(agent.warmup == NOBODY for agent in learners):
         raise UserError(
-            f"--warmup.steps {settings.steps}, and no role is left to warm up: give one that "
-            "learns something else than --agents.ROLE.warmup none, or leave out --warmup.steps"
+            f"--warmup.steps {settings.steps} has no role to warm up: every role that learns has "
+            "--agents.ROLE.warmup none; leave out one of these, or --warmup.steps"
         )
 
 

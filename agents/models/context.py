@@ -35,5 +35,8 @@ def longest_context(config: Any, spec: ModelSpec) -> int:
     """
     most = getattr(config.get_text_config(), "max_position_embeddings", None) or _NO_LIMIT
     if spec.context is not None and spec.context > most:
-        raise UserError(f"context {spec.context} is more than the {most} tokens of {spec.model!r}")
+        raise UserError(
+            f"context {spec.context} is more than the {most} tokens of {spec.model!r}; lower it, "
+            "or leave it out"
+        )
     return spec.context or most

@@ -282,7 +282,10 @@ def _check_head(handle: ModelHandle) -> None:
         ours = handle.head(handle.backbone(ids))
         theirs = handle.causal_lm(input_ids=ids, use_cache=False).logits
     if not torch.allclose(ours.float(), theirs.float(), rtol=1e-3, atol=1e-3):
-        raise UserError(f"models of type {kind!r} have an unsupported logit computation")
+        raise UserError(
+            f"models of type {kind!r} have an unsupported logit computation; take a model of "
+            "another type (docs/models.md#architectures)"
+        )
     _check_packing(handle)
 
 

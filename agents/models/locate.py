@@ -118,7 +118,7 @@ def _check_context(config: Mapping[str, Any], spec: ModelSpec, role: str) -> Non
     if isinstance(most, int) and (spec.context or 0) > most:
         raise UserError(
             f"--agents.{role}.context {spec.context} is more than the {most} tokens of "
-            f"{spec.model!r}"
+            f"{spec.model!r}; lower it, or leave it out"
         )
 
 
@@ -219,7 +219,10 @@ def named_adapter(name: str, revision: str | None = None) -> NamedAdapter | None
     config = _read_json(folder / "adapter_config.json")
     base, base_revision = config.get("base_model_name_or_path"), config.get("revision")
     if not isinstance(base, str) or not base:
-        raise UserError(f"{name} is an adapter that does not say what model it belongs to")
+        raise UserError(
+            f"{name} is an adapter that does not say what model it belongs to; write the base as "
+            "base_model_name_or_path into its adapter_config.json"
+        )
     try:
         local_folder(ModelSpec(base))
     except UserError as missing:

@@ -157,7 +157,10 @@ def _stored_config(adapter: str) -> Any:
     with in_one_sentence(f"{adapter}/adapter_config.json cannot be used"):
         config = LoraConfig.from_pretrained(adapter)
     if not isinstance(config, LoraConfig):
-        raise UserError(f"{adapter} is not a LoRA adapter but of type {config.peft_type}")
+        raise UserError(
+            f"{adapter} is an adapter of type {config.peft_type}; name a LoRA adapter, or a whole "
+            "model"
+        )
     if config.modules_to_save or config.trainable_token_indices or config.bias != "none":
         # They would be those of all roles on the base, and nothing would train them.
         raise UserError(

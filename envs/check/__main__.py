@@ -1,8 +1,8 @@
 """Check whether an environment keeps the contract: ``coterie check NAME``.
 
-NAME is what ``--env`` takes: a registered name or ``pkg.module:Class``. A text environment is
-checked as its author writes it, and in tokens, as models read it. Exit code 0: it keeps the
-contract; 1: it breaks a rule, which is printed; 2: it cannot be built or played.
+NAME is what ``--env`` takes. A text environment is checked as its author writes it, and in tokens,
+as models read it. Exit code 0: it keeps the contract; 1: it breaks a rule, which is printed; 2: it
+cannot be built or played.
 """
 
 import importlib
@@ -22,16 +22,16 @@ from coterie.envs.contract import why_not_roles
 def main(argv: Sequence[str] | None = None) -> int:
     """Check one environment; returns the exit code."""
     parser = Arguments("coterie check", description=__doc__)
-    parser.add_argument("name", help="a registered name, or pkg.module:Class")
-    parser.add_argument("--seed", type=int, default=0, help="of the first episode")
-    parser.add_argument("--max-steps", type=int, default=100, help="a longer episode is endless")
+    parser.add_argument("name", help="a registered name, pkg.module:Class, or KIND:ID")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first episode")
+    parser.add_argument("--max-steps", type=int, default=100, help="longest episode")
     parser.add_argument(
         "--same-every-time",
         action="store_true",
-        help="nothing in this environment depends on the seed",
+        help="allow an environment in which nothing depends on the seed",
     )
     parser.add_argument(
-        "--unasked", nargs="+", default=(), help="roles that random answers may never get to"
+        "--unasked", nargs="+", default=(), help="roles that random answers may never reach"
     )
     try:
         chosen = parser.read(sys.argv[1:] if argv is None else argv)

@@ -232,8 +232,9 @@ def _check_living(live: list[str], now: list[str], over: set[str], dead: set[str
         f"{_listed(came)} came after reset(): all agents of an episode live from its reset on, "
         "and one that comes later is inactive until then"
     )
-    assert set(now) == set(live) - over, (
-        f"agents is {now} after {_listed(over) or 'nobody'} ended out of {live}"
+    left = [agent for agent in live if agent not in over]
+    assert set(now) == set(left), (
+        f"agents is {now}: it must be {left} after {_listed(over) or 'nobody'} ended"
     )
 
 

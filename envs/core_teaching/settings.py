@@ -134,13 +134,13 @@ class CoreTeachingSettings(Validated):
         refuse(
             (
                 len({*names}) < len(names),
-                f"core-teaching: terms {' '.join(self.terms)} would give two terms one name; the "
-                f"names are {', '.join(names)}",
+                f"core-teaching: terms {' '.join(self.terms)}: two terms have one name; rename "
+                f"yours, as the names are {', '.join(names)}",
             ),
             (
                 self.reread_hint == "own" and self.reread in ("unsolved", "alike", "all"),
-                f"core-teaching: reread {self.reread} with reread_hint own would give right traces "
-                "themselves as the hint, or none; choose reread wrong",
+                "core-teaching: reread_hint own hints at a wrong trace with a right one of its "
+                f"role: choose reread wrong, not {self.reread}",
             ),
         )
 

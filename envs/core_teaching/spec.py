@@ -17,7 +17,7 @@ def check(settings: CoreTeachingSettings, run: Any) -> Iterator[tuple[bool, str]
     Raises:
         UserError: a custom reward term fails in a trial call.
     """
-    yield from check_rereading(settings.reread, run, remedy="--env.reread, such as wrong")
+    yield from check_rereading(settings.reread, run, remedy="choose --env.reread wrong")
     learned = [each.distillation for each in run.learned_by.values()]
     yield (
         settings.reread_contrast and any(each.likeliest or each.teacher for each in learned),

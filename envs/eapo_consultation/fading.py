@@ -62,7 +62,7 @@ def match_budget(fading: Fading, budget: float, steps: int) -> Fading:
     """
     if fading.schedule == "const":
         if not 0 <= budget <= steps:
-            raise ValueError(f"a budget of {budget} in {steps} steps is no probability")
+            raise _out_of_reach(fading.schedule, 0, steps, steps, budget)
         return dataclasses.replace(fading, rate=budget / steps)
     name = "scale" if fading.schedule in _POWERS else "span"
 
@@ -71,15 +71,22 @@ def match_budget(fading: Fading, budget: float, steps: int) -> Fading:
 
     # The total grows with the stretch, from the steps before s_0 and one more up to all.
     low, high = -40.0, 40.0
-    if not total(stretch(low), steps) <= budget <= total(stretch(high), steps):
-        raise ValueError(
-            f"{fading.schedule} lets in between {total(stretch(low), steps):.3g} and "
-            f"{total(stretch(high), steps):.3g} in {steps} steps, not {budget:g}"
-        )
+    least, most = (total(stretch(end), steps) for end in (low, high))
+    if not least <= budget <= most:
+        raise _out_of_reach(fading.schedule, least, most, steps, budget)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         low, high = (low, middle) if total(stretch(middle), steps) > budget else (middle, high)
     return stretch((low + high) / 2)
+
+
+def _out_of_reach(
+    schedule: str, least: float, most: float, steps: int, budget: float
+) -> ValueError:
+    return ValueError(
+        f"{schedule} can sum to {least:.3g} to {most:.3g} over {steps} steps, not to {budget:g}; "
+        "choose a total in that range"
+    )
 
 
 def turn_budget(step: int, *, first: int, last: int, anneal: int) -> int:

@@ -124,8 +124,8 @@ class EapoConsultationSettings(Validated):
         refuse(
             (
                 self.reread != "none" and not self.lone,
-                "eapo-consultation: reread does nothing without traces that are written alone; "
-                "choose lone 1, or reread none",
+                "eapo-consultation: reread needs lone traces, and lone is 0; choose lone 1, or "
+                "reread none",
             ),
             (
                 self.turns_end > self.budget,

@@ -57,7 +57,7 @@ def open_questions(names: Sequence[str], settings: ComparisonSettings) -> list[Q
         UserError: a set that cannot be opened, or is named twice.
     """
     if len(set(names)) < len(names):
-        raise UserError("--problems names the same problems twice")
+        raise UserError("--problems names the same problems twice; name each set once")
     opened: list[Questions] = []
     for name in names:
         source = open_source(name, purpose="eval", seed=settings.seed)

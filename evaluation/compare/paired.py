@@ -164,7 +164,7 @@ def _short_names(paths: tuple[Path, ...]) -> list[str]:
     """The shortest path suffixes that are distinct."""
     whole = [path.resolve().parts for path in paths]
     if len(set(whole)) < len(whole):
-        raise UserError("a run is named twice")
+        raise UserError("a run is named twice; name each run once")
     names = (["/".join(parts[-length:]) for parts in whole] for length in count(1))
     return next(ends for ends in names if len(set(ends)) == len(ends))
 

@@ -195,7 +195,7 @@ def read_team(texts: Sequence[str]) -> dict[str, str]:
         if not role or not what:
             raise UserError(f"--team {text!r}: write ROLE=WHAT, such as caller=runs/x")
         if role in players:
-            raise UserError(f"--team names {role} twice")
+            raise UserError(f"--team names {role} twice; name each role once")
         players[role] = what
     return players
 

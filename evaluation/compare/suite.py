@@ -172,7 +172,7 @@ def compare(settings: SuiteComparison) -> None:
     console = Console()
     settings.check_out()
     if settings.game and not settings.cross_play:
-        raise UserError("--game says who wins in --cross-play alone")
+        raise UserError("--game is for --cross-play; leave it out, or name players there")
     policies, teams = read_policies(settings.policies), settings.named_teams()
     if not policies and not teams:
         raise UserError(
@@ -186,7 +186,7 @@ def compare(settings: SuiteComparison) -> None:
         if line:
             show_plain(console, line)
     if len({suite.name for suite in suites}) < len(suites):
-        raise UserError("--suite names a suite twice")
+        raise UserError("--suite names a suite twice; name each once")
     everybody = {policy.name: policy for suite in suites for policy in _players(suite, settings)}
     settings.check_engine(*everybody.values())
     prices = read_prices(settings.prices, list(everybody))

@@ -88,7 +88,10 @@ def _turns(settings: GatewaySettings) -> Callable[[Played], bool] | None:
         return None
     function = load(settings.turns, "--env.turns")
     if not callable(function):
-        raise UserError(f"--env.turns {settings.turns} is no function of one argument")
+        raise UserError(
+            f"--env.turns {settings.turns} is a {type(function).__name__}; name a function of one "
+            "argument"
+        )
 
     def chooses(played: Played) -> bool:
         try:

@@ -155,7 +155,10 @@ def send(folder: Path, repo: str, *, private: bool) -> str:
     except HfHubHTTPError as error:
         status = error.response.status_code
         if status in (401, 403):
-            raise UserError(f"the hub does not let this token write to {repo} ({status})") from None
+            raise UserError(
+                f"the hub does not let this token write to {repo} ({status}); name a repository "
+                "of yours, or log in with `hf auth login`"
+            ) from None
         raise UserError(f"the hub does not take {repo}: {error.server_message or error}") from None
     except (httpx2.TransportError, OfflineModeIsEnabled) as error:
         raise UserError(f"{api.endpoint} cannot be reached ({error})") from None

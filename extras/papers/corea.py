@@ -294,7 +294,7 @@ def _groups(settings: CoreaComparison) -> dict[str, list[int]]:
                 f"{', '.join(settings.problems)}"
             )
         if name in groups:
-            raise UserError(f"--averages names {name} twice")
+            raise UserError(f"--averages names {name} twice; give each mean a name of its own")
         groups[name] = [settings.problems.index(each) for each in dict.fromkeys(named)]
     return groups
 

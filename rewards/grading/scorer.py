@@ -88,7 +88,7 @@ class AnswerScorer:
         return self._check([(response, problem)])[0]
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """(n, D) unit vectors, one a text."""
+        """(n, D) unit vectors, one for each text."""
         with self._lock:
             vectors = {text: self._vectors.get(text) for text in texts}
             missing = [text for text, vector in vectors.items() if vector is None]

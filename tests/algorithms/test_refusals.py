@@ -14,7 +14,7 @@ REFUSED = {
         ({"kl_coefficient": 0.1, "kl_estimator": "k1"}, "k1 in the loss"),
         ({"kl_importance": True}, "kl-importance does nothing without algo.kl-coefficient$"),
         ({"kl_estimator": "k2"}, "kl-estimator does nothing without algo.kl-coefficient$"),
-        ({"kl_in_reward": 0.1, "combine": "normalise-then-sum"}, "each term, a divergence too"),
+        ({"kl_in_reward": 0.1, "combine": "normalise-then-sum"}, "kl-in-reward has no effect"),
         ({"combine": "normalise-then-sum", "scale": "none"}, "scales each term by its group"),
         ({"entropy_coefficient": nan}, "entropy_coefficient is nan; it must be finite"),
         ({"length": 5}, "algo.length does nothing without algo.reduction constant-length$"),
@@ -25,7 +25,7 @@ REFUSED = {
         ),
         (
             {"overlong_limit": 5, "overlong_buffer": 2, "combine": "normalise-then-sum"},
-            "the over-long penalty too",
+            "overlong-factor has no effect",
         ),
         ({"baseline_decay": 0.9}, "does nothing without algo.baseline role-average"),
         ({"baseline": "role-average"}, "say algo.scale none"),

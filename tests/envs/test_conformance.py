@@ -97,7 +97,7 @@ INFOS: list[tuple[str, Callable[[str], dict[str, Any]]]] = [
     ("info of a_0 is not plain data: .*NaN|not JSON compliant", lambda agent: {"x": math.nan}),
     ("the reward_terms of a_0 sum to", lambda agent: {"reward_terms": {"length": 99.0}}),
     (
-        "the groups of a_0 are ..role.*, metadata..group_key",
+        "the groups of a_0 are ..role.*: they must be those of metadata..group_key",
         lambda agent: {"groups": {"role": "a"}},
     ),
     ("info..episode.. of b_0 and a_0 differ", lambda agent: {"episode": {"who": agent}}),
@@ -222,7 +222,7 @@ class Revived(Good):
         return observations, rewards, *self.ends(False), infos
 
 
-@caught("agents is .'a_0', 'b_0'. after a_0, b_0 ended")
+@caught("agents is .'a_0', 'b_0'.: it must be .. after a_0, b_0 ended")
 class Undead(Good):
     def step(self, actions: dict[str, Any]) -> Any:
         result = super().step(actions)

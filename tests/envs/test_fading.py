@@ -50,9 +50,9 @@ def test_matched_budgets(schedule: str, start: int) -> None:
 
 
 def test_what_no_stretch_gives() -> None:
-    with pytest.raises(ValueError, match="lets in between 1 and 100"):
+    with pytest.raises(ValueError, match=r"can sum to 1 to 100 over 100 steps, not to 0\.5"):
         match_budget(Fading("inv"), 0.5, 100)
-    with pytest.raises(ValueError, match="no probability"):
+    with pytest.raises(ValueError, match="can sum to 0 to 100 over 100 steps, not to 101"):
         match_budget(Fading("const"), 101.0, 100)
     settings = EapoConsultationSettings(schedule="const", accept_total=6.4)
     assert fading_of(settings).rate == pytest.approx(0.02)

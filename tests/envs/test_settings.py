@@ -16,12 +16,12 @@ REFUSED: dict[type, list[tuple[dict[str, Any], str]]] = {
     CoreTeachingSettings: [
         ({"k_cold": 0}, "k_cold is 0; it must be 1 to 4096"),
         # Right traces are not read after themselves.
-        ({"reread": "all", "reread_hint": "own"}, "with reread_hint own would give right traces"),
+        ({"reread": "all", "reread_hint": "own"}, "choose reread wrong, not all"),
     ],
     EapoConsultationSettings: [
         ({"budget": 2, "turns_end": 3}, "between 0 and the budget"),
-        ({"schedule": "inv", "accept_total": 0.5}, "accept_total: inv lets in between"),
-        ({"lone": 0}, "reread does nothing without traces .* choose lone 1, or reread none"),
+        ({"schedule": "inv", "accept_total": 0.5}, "accept_total: inv can sum to 1 to"),
+        ({"lone": 0}, "reread needs lone traces, and lone is 0; choose lone 1, or reread none"),
     ],
     SoloSettings: [
         ({"prompt": "Solve this"}, r"write \{question\} in it"),

@@ -18,5 +18,5 @@ def test_distillation_without_peers_is_refused(
 ) -> None:
     model = ("--agents.solver.model", "tiny:alice") if name.endswith("SPEC") else ()
     assert main(["--env", name, "--algo.distillation.beta", "1", *model, "--steps", "1"]) == 2
-    sentence = f"{name} has no traces of peers to learn from: leave out --algo.distillation"
+    sentence = f"{name} has no trace read again, so nothing is distilled: leave out --algo.dist"
     assert sentence in " ".join(capfd.readouterr().err.split())

@@ -89,7 +89,7 @@ def test_a_local_folder_in_the_layout_of_the_hub(tmp_path, monkeypatch, file):
         ("aimo2", "accept the rules at https://www.kaggle.com"),
         ("math500", "no split to train on; use it as --problems.eval"),
         ("math500?splt=test", "no option 'splt'; did you mean 'split'"),
-        ("math500?order=given", "order only says how an undivided set is divided"),
+        ("math500?order=given", "order is for a set that is divided 80:20 here; leave it out"),
         ("gpqa-main?order=random", "use shuffled or given"),
         ("hub:gsm8k", "write hub:OWNER/NAME"),
         ("no/such/file.jsonl", "no problem file no/such/file.jsonl"),

@@ -199,6 +199,12 @@ def test_shapes_are_of_the_sizes_that_they_are_called() -> None:
         assert WORK[shape].new > 0
 
 
+def test_help_lists_what_a_user_starts(python) -> None:
+    shown = python("tools/gpu", "--help").stdout
+    assert "{gather,run} ..." in shown
+    assert "SUPPRESS" not in shown
+
+
 @pytest.mark.slow
 def test_every_kind_of_part_is_rehearsed_on_a_cpu(python, tmp_path: Path) -> None:
     # A rehearsal has one shape for all: the parts of 3b would be those of 0.5b again.

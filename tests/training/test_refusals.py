@@ -20,7 +20,7 @@ EAPO, COREA, SOLO = (
     "--env corea-deferral",
     "--env coterie.envs.solo:SoloEnv",
 )
-NO_PEERS = "has no traces of peers to learn from: leave out --algo.distillation"
+NO_PEERS = "has no trace read again, so nothing is distilled: leave out --algo.distillation"
 BETA = "--algo.distillation.beta 1"
 ENGINE = "--engine vllm"
 
@@ -59,7 +59,7 @@ ROLLOUT = [
     ("--rollout.call-deadline-s -1", "--rollout.call-deadline-s is -1.0; it must be above 0"),
     ("--rollout.replicas 4097", "--rollout.replicas is 4097; it must be 0 to 4096"),
     ("--rollout.overlap", "--engine vllm"),
-    (f"--rollout.overlap --rollout.max-staleness 0 {ENGINE}", "must allow 1"),
+    (f"--rollout.overlap --rollout.max-staleness 0 {ENGINE}", "max-staleness to 1 or more"),
 ]
 EVAL_AND_SCORING = [
     ("--eval.resamples 1000000000", "--eval.resamples is 1000000000; it must be 1 to"),
@@ -88,7 +88,7 @@ AGENTS = [
     ("--learner.lr nan", "--learner.lr is nan; it must be above 0 and finite"),
     ("--agents.bob.context 1", "--agents.bob.context is 1; it must be at least 2"),
     ("--agents.bob.chat template", "has no chat template; say --agents.bob.chat plain"),
-    ("--agents.bob.context 4097", "--agents.bob.context 4097 is more than the 4096 tokens"),
+    ("--agents.bob.context 4097", "4097 is more than the 4096 tokens of 'tiny:bob'; lower it"),
     ("--agents.alice.temperature 0", "above 0 for a role that learns"),
     ("--agents.bob.model scripted:silent", "played by scripted:silent, which cannot learn"),
     ("--agents.alice.system Hi", "--agents.alice.system: tiny:alice has no chat template; leave"),
@@ -135,7 +135,7 @@ LEARNER_AND_ALGORITHM = [
         "--algo.overlong-factor does nothing without --algo.overlong-limit and --algo.overlong-bu",
     ),
     ("--agents.bob.algo gspo --agents.bob.algo=grpo", "--agents.bob.algo is given twice"),
-    ("--env.reread none", "set it to 0, or --env.reread, such as wrong"),
+    ("--env.reread none", "set it to 0, or choose --env.reread wrong"),
     ("--algo.distillation.beta 0", "--env.reread unsolved does nothing without --algo.distill"),
     (f"{COREA} {BETA}", f"corea-deferral {NO_PEERS}"),
     (f"--env sd-e2 {BETA}", f"sd-e2 {NO_PEERS}"),
@@ -157,7 +157,7 @@ WARMUP = [
     ),
     (
         "--warmup.steps 2 --agents.alice.warmup none --agents.bob.warmup none",
-        "no role is left to warm up",
+        "--warmup.steps 2 has no role to warm up",
     ),
     ("--warmup.steps 2 --warmup.problems recall", "has a worked solution"),
     (

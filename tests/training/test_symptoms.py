@@ -91,13 +91,13 @@ def settings() -> TrainSettings:
     [
         (
             AnswerCounts(96, unstated=94),
-            "94 of 96 answers state none that the checker reads: --env.prompt-style is plain; "
-            "answer asks for it (docs/my-model-does-not-learn.md#format)",
+            "the checker finds no final answer in 94 of 96 responses: --env.prompt-style answer "
+            "asks for one (docs/my-model-does-not-learn.md#format)",
         ),
         (
             AnswerCounts(96, hinted=40, rescued=1),
-            "1 of 40 tries behind a hint are right, so hints teach nothing: let half of the "
-            "warm-up have hints (docs/my-model-does-not-learn.md#hints)",
+            "only 1 of 40 tries with a hint are right, so hints teach nothing: put hints into half "
+            "of the warm-up (docs/my-model-does-not-learn.md#hints)",
         ),
         (
             AnswerCounts(192, broken_off=149),
@@ -299,7 +299,7 @@ def test_a_run_of_random_weights_says_each_of_them(
     for sentence in (
         "--learner.lr is 0.01, which breaks models of this size",
         "alice computes in float32 on a processor that is faster in bfloat16",
-        "answers state none that the checker reads: --env.prompt-style is plain",
+        "responses: --env.prompt-style answer asks for one",
         "groups have no signal (0 all right, ",
     ):
         assert output.count(sentence) == 1, sentence

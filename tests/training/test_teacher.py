@@ -121,7 +121,7 @@ def test_the_device_of_a_teacher_in_another_process_is_not_looked_for_here(
                 *("--algo.distillation.teacher", "tiny:alice", "--engine", "vllm"),
                 *("--rollout.learner-temperature", "0.7"),
             ),
-            "vLLM reads at temperature 1",
+            "a teacher in vLLM scores at temperature 1",
         ),
         (
             ("--algo.distillation.teacher", "tiny:alice", "--algo.kl-in-reward", "0.1"),

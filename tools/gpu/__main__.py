@@ -19,7 +19,7 @@ def main() -> int:
     """Return 0: done, 1: a part failed, 2: the user's mistake."""
     parser = argparse.ArgumentParser(prog="tools/gpu", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="{gather,run}")
     gather = verbs.add_parser("gather", help="fetch the wheels that a machine lacks")
     gather.add_argument("--to", type=Path, required=True, help="folder for the wheels")
     gather.add_argument("--has", type=Path, required=True, help="file with its pip freeze")
@@ -30,7 +30,7 @@ def main() -> int:
     run.add_argument("--wheels", type=Path, help="folder of wheels to install for this run alone")
     run.add_argument("--parts", nargs="+", help="only these (default: all)")
     run.add_argument("--small", action="store_true", help="small shapes; always so on a CPU")
-    part = verbs.add_parser("part", help=argparse.SUPPRESS)
+    part = verbs.add_parser("part")  # what run starts; without help it is not listed
     part.add_argument("name")
     part.add_argument("--scratch", type=Path, required=True)
     part.add_argument("--small", action="store_true")

@@ -229,7 +229,7 @@ def defaults_notice(settings: TrainSettings, argv: Collection[str] = ()) -> str:
     return (
         f"Defaults for models of {sizes_in_words(settings.agents.values())} weights: "
         f"{' '.join(as_flag(name, value) for name, value in in_effect.items())} (the learning rate "
-        "for the largest that learns, all evaluations together a tenth of the run; "
+        "suits the largest model that learns, and evaluations take a tenth of the run; "
         "--print-config shows every setting)"
     )
 

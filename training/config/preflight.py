@@ -120,9 +120,9 @@ def check_together(settings: TrainSettings) -> None:
         temperature = learner_temperature(rollout, settings.agents[role])
         if algorithm.distillation.teacher and run.engine == "vllm" and temperature not in (0, 1):
             raise UserError(
-                f"{algorithms.flag(role, 'distillation.teacher')}: vLLM reads at temperature 1, "
-                f"and {role} learns at {temperature:g}: say --rollout.learner-temperature 1, or "
-                "--engine local"
+                f"{algorithms.flag(role, 'distillation.teacher')}: a teacher in vLLM scores at "
+                f"temperature 1, and {role} learns at {temperature:g}: set "
+                "--rollout.learner-temperature 1, or --engine local"
             )
     # What follows computes: parts of a custom algorithm, and the memory that models need.
     fit_instructions(map(model_spec, local_models(settings.players).values()))
@@ -257,8 +257,9 @@ def _not_for_this_environment(settings: TrainSettings) -> Iterator[tuple[bool, s
         at = flag(itself, "distillation.beta").removesuffix("beta")
         yield (
             True,
-            f"{settings.choice.env} has no traces of peers to learn from: leave out {at}beta, name "
-            f"a model that reads all traces with {at}teacher, or take --env {' or '.join(others)}",
+            f"{settings.choice.env} has no trace read again, so nothing is distilled: leave out "
+            f"{at}beta, name a model that reads all traces with {at}teacher, or take --env "
+            f"{' or '.join(others)}",
         )
 
 

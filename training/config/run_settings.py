@@ -64,8 +64,8 @@ class RolloutSettings(Validated):
     def check(self) -> None:
         if self.overlap and self.max_staleness < 1:
             raise UserError(
-                "--rollout.overlap samples with weights one update old; --rollout.max-staleness "
-                "must allow 1"
+                "--rollout.overlap samples with weights one update old: set "
+                "--rollout.max-staleness to 1 or more"
             )
 
 
@@ -137,10 +137,10 @@ class RunSettings(Validated):
             (
                 self.engine == "tinker" and (self.plan or self.doctor),
                 f"{'--plan' if self.plan else '--doctor'} is about models on this machine, and "
-                "--engine tinker uses those of a server: leave out one of the two",
+                "--engine tinker has them on a server: leave out one of the two",
             ),
             (
                 self.card is not None and not self.plan,
-                "--card is for --plan: a run takes the devices that are there",
+                "--card is for --plan, and a run has the memory of its devices: leave it out",
             ),
         )

@@ -186,9 +186,7 @@ def _class_defaults(choice: Choice) -> TrainSettings:
             )
     repeated = {role for role in choice.roles if choice.roles.count(role) > 1}
     if repeated:
-        raise UserError(
-            f"--roles names {', '.join(sorted(repeated))} twice; every role is one model"
-        )
+        raise UserError(f"--roles names {', '.join(sorted(repeated))} twice; name each role once")
     if unknown := set(choice.train_role) - set(choice.roles):
         raise UserError(
             f"--train-role names {', '.join(sorted(unknown))}; the roles here are "

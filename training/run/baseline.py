@@ -28,8 +28,8 @@ class Baseline:
     def sentence(self) -> str:
         """The explanation of the table's column."""
         return (
-            f"alone: as many tokens without a peer, stored, mean of {len(self.seeds)} seeds: "
-            f"{self.command}"
+            f"alone: trained without a peer on as many tokens, a stored mean of {len(self.seeds)} "
+            f"seeds of {self.command}"
         )
 
 

@@ -97,15 +97,15 @@ def paid_sentence(paid: Mapping[str, Mapping[str, float]]) -> str:
     """The line below the table: the share of each role's answers that a reward term paid; ``-``
     for a role that has no such term.
 
-    >>> paid_sentence({"exploration": {"alice": 0.25, "bob": 0.5}, "hint": {"bob": 0.5}})
-    'answers that a term paid, alice bob: exploration .25 .50, hint - .50 (last tenth of the steps)'
+    >>> paid_sentence({"format": {"alice": 0.25, "bob": 0.5}, "hint": {"bob": 0.5}})
+    'share of answers paid by term, alice bob: format .25 .50, hint - .50 (last tenth of the steps)'
     """
     roles = dict.fromkeys(role for by_role in paid.values() for role in by_role)
     terms = ", ".join(
         " ".join((term, *(without_zero(by_role[r], 2) if r in by_role else "-" for r in roles)))
         for term, by_role in paid.items()
     )
-    return f"answers that a term paid, {' '.join(roles)}: {terms} (last tenth of the steps)"
+    return f"share of answers paid by term, {' '.join(roles)}: {terms} (last tenth of the steps)"
 
 
 def tell(console: Console, sentence: str) -> None:

@@ -4,7 +4,7 @@
 
     runs/x/
         config.json          every setting, resolved
-        environment.json     package versions, problem fingerprints
+        environment.json     command, commit, packages; checksums of problems, models, plug-ins
         episodes.jsonl       every training episode
         metrics.jsonl        every scalar of every step
         evaluations.jsonl    what was measured between steps (--eval.every)

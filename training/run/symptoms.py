@@ -28,7 +28,7 @@ NONE_STATED = 0.5
 ALIKE = 0.9
 """Smallest share of groups with equal answers that is reported."""
 UNREAD = 0.05
-"""Share of right tries behind a hint below which the model does not read hints."""
+"""Share of right tries with a hint below which the model does not read hints."""
 UNREADABLE = 0.1
 """Smallest share of rows unreadable for their teacher that is reported."""
 TEACHERS = "docs/algorithms.md#distillation-from-a-teacher"
@@ -118,16 +118,16 @@ def symptoms(
     sentences: dict[str, str] = {}
     if counts.answers >= FEWEST_ANSWERS and counts.unstated >= NONE_STATED * counts.answers:
         sentences["unstated"] = (
-            f"{counts.unstated} of {counts.answers} answers state none that the checker reads: "
-            f"{_form_advice(settings)} ({PAGE}#format)"
+            f"the checker finds no final answer in {counts.unstated} of {counts.answers} "
+            f"responses: {_form_advice(settings)} ({PAGE}#format)"
         )
     limit, flag = limit_of(settings.env, evaluated=evaluated)
     if sentence := cut_off(counts.broken_off, counts.answers, limit, flag):
         sentences["broken off"] = sentence
     if counts.hinted >= FEWEST_ANSWERS and counts.rescued < UNREAD * counts.hinted:
         sentences["unread"] = (
-            f"{counts.rescued} of {counts.hinted} tries behind a hint are right, so hints teach "
-            f"nothing: let half of the warm-up have hints ({PAGE}#hints)"
+            f"only {counts.rescued} of {counts.hinted} tries with a hint are right, so hints teach "
+            f"nothing: put hints into half of the warm-up ({PAGE}#hints)"
         )
     alike = counts.all_right + counts.all_wrong
     # A role's own weights, after a right trace, also teach where all answers are right.
@@ -223,7 +223,7 @@ def _faster_in_int8(agents: Mapping[str, AgentSettings]) -> Iterator[str]:
 def _form_advice(settings: TrainSettings) -> str:
     style = getattr(settings.env, "prompt_style", None)
     if style is not None and style != "answer":
-        return f"--env.prompt-style is {style}; answer asks for it"
+        return "--env.prompt-style answer asks for one"
     return "warm the model up on worked solutions, --warmup.steps 100"
 
 

@@ -48,8 +48,8 @@ def test_a_term_is_weighted_added_and_logged_and_its_name_alone_weighs_one(tmp_p
     [
         (["my_terms:brevity=much"], "write NAME=WEIGHT, such as mymodule:brevity=0.5"),
         (["my_terms:NUMBER"], "is a int; it must be a function"),
-        (["my_terms:rescue"], "would give two terms one name"),
-        (["my_terms:brevity", "my_terms:brevity=2"], "would give two terms one name"),
+        (["my_terms:rescue"], "two terms have one name; rename yours"),
+        (["my_terms:brevity", "my_terms:brevity=2"], "two terms have one name; rename yours"),
         (["my_terms:short"], "finite numbers, one for each trace"),
         (["my_terms:failing"], "raised KeyError: 'x'"),
         (["my_terms:none"], "raised TypeError: none() takes 0 positional arguments but 2 were"),

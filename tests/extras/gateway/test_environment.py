@@ -147,7 +147,7 @@ def test_an_invalid_program_is_refused(module: str, name: str, words: str) -> No
         (["--env.max-calls", "0"], "max-calls is 0; it must be at least 1"),
         (["--env.train-turns", "first"], "first"),
         (["--env.turns", "twice_program:missing"], "missing"),
-        (["--env.turns", "twice_program:no_function"], "no function"),
+        (["--env.turns", "twice_program:no_function"], "name a function of one argument"),
         (["--rollout.max-prompt-tokens", "9"], "known before an episode is played: leave it out"),
     ],
 )

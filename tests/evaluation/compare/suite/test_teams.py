@@ -226,7 +226,7 @@ def test_a_single_role_need_not_be_named(run: Any) -> None:
         (["--cross-play", f"a={GOLD}"], "--cross-play names a alone: name two at least"),
         (["--cross-play", f"a={GOLD}", "--team", f"caller={GOLD}"], "name two at least, who then"),
         (["--cross-play", *(f"a{n}={GOLD}" for n in range(21))], "have 441 pairings"),
-        (["--teams", f"a={GOLD}", "--game"], "--game says who wins in --cross-play alone"),
+        (["--teams", f"a={GOLD}", "--game"], "--game is for --cross-play; leave it out"),
         (["--teams", f"a={GOLD}", "--role", "caller"], "nothing there says whether caller is"),
     ],
 )  # fmt: skip
