@@ -128,7 +128,7 @@ def test_another_row_decides_between_letter_and_text(tmp_path):
         (ask(choices=WORDS, answer=9), "answer 9 names none of the options"),
         (ask(choices=WORDS, answer="A or B"), "names none of the options"),
         (ask(choices=WORDS, answer="B. crow"), "names none of the options"),
-        (ask(options=dict.fromkeys(map(str, range(30)), "owl"), answer="3"), "30 options, not 2 to"),
+        (ask(options=dict.fromkeys(map(str, range(30)), "owl"), answer="3"), "30 options, not 2"),
         (ask(options={"temperature": 1, "k": 2}, answer="x"), "'options' is dict, not an object w"),
         (ask(options=["owl", ""], answer="A"), "an option is empty"),
         (ask(options="['owl' \"gull's\"\n 'crow']", answer="A"), "no commas between its options"),
