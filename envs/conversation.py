@@ -97,6 +97,11 @@ class ConversationEnv(ProblemEnv):
             )
         if is_dataclass(settings):
             validate(settings)
+        if lacking := {*ProblemEnv.metadata, "group_keys"} - {*(self.metadata or ())}:
+            raise UserError(
+                f"{self.title}: metadata lacks {min(lacking)}; begin with those of the base class: "
+                'metadata = {**ConversationEnv.metadata, "name": "my_env_v0"}.'
+            )
         if not self.default_roles or isinstance(self.default_roles, str):
             raise UserError(f'{self.title}: say who takes part: default_roles = ("alice", "bob").')
         self.roles = self.default_roles if roles is None else tuple(roles)

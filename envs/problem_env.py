@@ -183,10 +183,10 @@ def text_of(action: Any) -> str:
 
 
 def copy_plain(data: Any) -> Any:
-    """Return a deep copy of plain data."""
+    """Return a deep copy of plain data, with NumPy's numbers as Python's."""
     # copy.deepcopy takes longer than scoring a small episode; leaves are not even passed on.
     if isinstance(data, dict):
         return {k: v if type(v) in _LEAVES else copy_plain(v) for k, v in data.items()}
     if isinstance(data, list):
         return [v if type(v) in _LEAVES else copy_plain(v) for v in data]
-    return data
+    return data.item() if isinstance(data, np.generic) else data

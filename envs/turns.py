@@ -118,6 +118,8 @@ def why_no_asks(asks: Any, agents: Collection[str], begun: Collection[str]) -> s
     if isinstance(asks, Outcome):
         return "yielded an Outcome; return it"
     whole = isinstance(asks, Mapping) and asks and set(agents).issuperset(asks)
+    if whole and (silent := [a for a, ask in asks.items() if isinstance(ask, str) and not ask]):
+        return f"gave {silent[0]} an empty message; an answer may be empty, so put words around it"
     if not whole or not all(says_something(agent, ask) for agent, ask in asks.items()):
         shown = dict(asks) if isinstance(asks, Mapping) else asks
         return f"asked {shown!r:.200}; it must give at least one of {', '.join(agents)} a message"

@@ -109,7 +109,6 @@ def test_transcripts(capsys: pytest.CaptureFixture[str]) -> None:
     ("asked", "shown"),
     [
         ({"c_0": "who?"}, "{'c_0': 'who.'}"),
-        ({"a_0": ""}, "{'a_0': ''}"),
         (None, "None"),
         ({"a_0": Ask(piece="continuation")}, ""),
         (Turn({}), ""),
@@ -119,6 +118,24 @@ def test_a_conversation_asks_somebody_something(asked: Any, shown: str) -> None:
     sentence = rf"conversation\(\) asked {shown}.*; it must give at least one of a_0, b_0 a mess"
     with pytest.raises(UserError, match=sentence):
         saying(asked).reset(seed=0)
+
+
+def test_numbers_of_numpy_may_be_measured() -> None:
+    measured = {"a_0": {"words": np.int64(3), "right": np.bool_(True), "all": [np.float32(0.5)]}}
+    env = saying({"a_0": "x"}, end=Outcome({}, measured, episode={"turns": np.int64(1)}))
+    env.reset(seed=0)
+    *_, infos = env.step({"a_0": "y"})
+    shown = [*infos["a_0"]["all"], *map(infos["a_0"].get, ("words", "right"))]
+    shown.append(infos["a_0"]["episode"]["turns"])
+    assert (shown, [*map(type, shown)]) == ([0.5, 3, True, 1], [float, int, bool, int])
+
+
+@pytest.mark.parametrize("asked", ["", Fresh("")])
+def test_an_empty_message_is_named(asked: str) -> None:
+    # Many a conversation hands on an answer as it is, and the check sends empty ones.
+    sentence = r"conversation\(\) gave b_0 an empty message; an answer may be empty, so put words"
+    with pytest.raises(UserError, match=sentence):
+        saying({"a_0": "x", "b_0": asked}).reset(seed=0)
 
 
 def test_an_outcome_is_returned() -> None:
@@ -178,6 +195,7 @@ def test_a_conversation_that_asks_nobody_says_so() -> None:
         (lambda: Two(roles=("a", "b", "c")), "two: 3 roles; name 2, such as a b"),
         (lambda: Two(roles=("a", "a")), "must be names that all differ"),
         (lambda: Two(render_mode="rgb"), "render mode 'rgb' is unknown"),
+        (lambda: Bare(), "two: metadata lacks group_keys; begin with those of the base class: me"),
         (lambda: Team({"max_new_tokens": 3}), "team: its settings are {'max_new_tokens': 3}; give"),
         (lambda: Team(Settings("many")), "max_new_tokens is 'many'; it must be a whole number"),
     ],
@@ -185,6 +203,12 @@ def test_a_conversation_that_asks_nobody_says_so() -> None:
 def test_what_cannot_be_built(build: Callable[[], Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         build()
+
+
+class Bare(Two):
+    """With metadata as PettingZoo's own environments have them."""
+
+    metadata = {"name": "bare_v0"}  # noqa: RUF012
 
 
 class Team(ConversationEnv):
