@@ -22,8 +22,9 @@ def cut_off(broken_off: int, answers: int, limit: int, flag: str = "") -> str:
     """
     if answers < FEWEST_ANSWERS or broken_off < BROKE_OFF * answers:
         return ""
+    way = flag or "a setting max_new_tokens of"
     return (
-        f"{broken_off} of {answers} answers broke off at {limit} tokens: {flag or 'its limit'} "
+        f"{broken_off} of {answers} answers broke off at {limit} tokens: {way} "
         f"{max(256, 2 * limit)} gives them room ({PAGE}#length)"
     )
 
