@@ -85,7 +85,15 @@ def estimate(outcomes: Outcomes, resamples: int, seed: int) -> dict[str, Resampl
 
     means = column_means(columns, resamples, seed)
 
+    told_Q = columns["told"]
+    eligible = {
+        "right_if_told": int((told_Q > 0).sum()),
+        "right_if_untold": int((told_Q < 1).sum()),
+    }
+
     def count(name: str) -> int:
+        if name in eligible:
+            return eligible[name]
         return means.get(f"avg@n/{name.partition('/')[2]}", means["avg@n/alone"]).count
 
     metrics = with_derived(means, partial(_derive, list(parts)), count)

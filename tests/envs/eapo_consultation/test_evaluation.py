@@ -61,6 +61,9 @@ def test_variances_and_rates_by_hand() -> None:
     assert value["consult_rate"] == value["told"] == 0.5
     # Told: one of two right; not told: both.
     assert (value["right_if_told"], value["right_if_untold"]) == (0.5, 1.0)
+    # Each is about the problems in which it happened, so that few of them earn no mark.
+    assert (metrics["right_if_told"].count, metrics["right_if_untold"].count) == (1, 1)
+    assert metrics["told"].count == 2
     assert "pass@4/alone" not in value
     assert not any(name.startswith(("square", "told_")) for name in value)
 
