@@ -134,6 +134,7 @@ LEARNER_AND_ALGORITHM = [
         "--algo.overlong-factor 2",
         "--algo.overlong-factor does nothing without --algo.overlong-limit and --algo.overlong-bu",
     ),
+    ("--agents.bob.algo=", "--agents.bob.algo needs the name of an algorithm"),
     ("--agents.bob.algo gspo --agents.bob.algo=grpo", "--agents.bob.algo is given twice"),
     ("--env.reread none", "set it to 0, or choose --env.reread wrong"),
     ("--algo.distillation.beta 0", "--env.reread unsolved does nothing without --algo.distill"),

@@ -139,15 +139,13 @@ def _take_name(role: str, words: list[str]) -> str:
     """Remove ``--agents.ROLE.algo NAME`` from ``words``; return the name, or nothing."""
     flag = f"--agents.{role}.algo"
     for index, word in enumerate(words):
-        if word == flag:
-            if index + 1 == len(words) or words[index + 1].startswith("--"):
+        given, equals, name = word.partition("=")
+        if given == flag:
+            name = name if equals else "".join(words[index + 1 : index + 2])
+            if not name or name.startswith("--"):
                 raise UserError(f"{flag} needs the name of an algorithm")
-            name = words[index + 1]
-            del words[index : index + 2]
+            del words[index : index + (1 if equals else 2)]
             return name
-        if word.startswith(f"{flag}="):
-            del words[index]
-            return word.partition("=")[2]
     return ""
 
 
