@@ -3,12 +3,11 @@
 Each field's docstring is its help text on the command line.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import tyro
-from annotated_types import Ge, Gt, Interval, Le
+from annotated_types import Ge, Interval
 
 from coterie.agents.models.spec import MOST_RANK
 from coterie.algorithms import Algorithm, LearnerSettings
@@ -129,12 +128,12 @@ class ScoringSettings(Validated):
     model."""
     workers: Annotated[int, Ge(1)] = 1
     """Processes for answers that need algebra, or for the checker, started on demand."""
-    deadline_s: Annotated[float, Gt(0), Le(math.inf)] = 5.0
+    deadline_s: Annotated[float, Interval(gt=0, le=86_400)] = 5.0
     """Seconds for one answer; a longer check is killed and counts as wrong."""
     programs: bool = False
     """Run the programs that models write (humaneval, mbppplus, ...) against their tests, without
     files, network or other processes. Linux only; without it such problems are refused."""
-    program_deadline_s: Annotated[float, Gt(0), Le(math.inf), Needs("programs")] = 10.0
+    program_deadline_s: Annotated[float, Interval(gt=0, le=86_400), Needs("programs")] = 10.0
     """Seconds for one program and all of its tests; a longer run is killed and counts as wrong."""
     program_memory_mb: Annotated[int, Ge(64), Needs("programs")] = 1024
     """Memory of one program in MiB."""

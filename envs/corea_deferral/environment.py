@@ -162,10 +162,11 @@ class CoreaDeferralEnv(ConversationEnv):
             if not own:
                 continue
             p_hat[role] = sum(bool(trace.verdict.correct) for trace in own) / len(own)
-            earned = [{"correct": trace.verdict.credit} for trace in own]
             if mode == "train":
                 earned = score(own, problem.question, settings)
-            terms |= {trace.agent: earned_terms for trace, earned_terms in zip(own, earned)}
+            else:
+                earned = [{"correct": trace.verdict.credit} for trace in own]
+            terms |= {trace.agent: of_trace for trace, of_trace in zip(own, earned)}
         costs = {agent: self._cost(prompt, trace) for agent, trace in traces.items()}
         cascade: list[dict[str, Any]] = []
         if mode != "responses":

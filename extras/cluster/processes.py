@@ -18,7 +18,7 @@ from typing import Any
 
 from coterie.agents.team.backend import Died
 from coterie.agents.vllm.processes import end_with_parent, no_interrupts
-from coterie.datatypes import PolicyFailure, UserError, reason_of
+from coterie.datatypes import PolicyFailure, UserError, cause_of, reason_of
 from coterie.extras.cluster.actor import Actor, died
 from coterie.extras.cluster.resources import needed, too_small
 from coterie.extras.cluster.worker import Worker
@@ -145,21 +145,21 @@ class Process(Actor):
                 argument.result() if isinstance(argument, Future) else argument
                 for argument in arguments
             ]
-        except UserError as error:
-            # An argument is the result of another process, which failed.
-            future.set_exception(
-                UserError(f"the request to {self.name} could not be sent: {error}")
-            )
+            number = next(to.numbers)
+            packed = pickle.dumps((number, verb, values))
+        except Exception as error:
+            # Such as an argument that is the result of another process, which failed.
+            why = str(error) if isinstance(error, UserError) else cause_of(error)
+            future.set_exception(UserError(f"the request to {self.name} could not be sent: {why}"))
             return
-        number = next(to.numbers)
         to.pending[number] = future
         try:
-            to.pipe.send_bytes(pickle.dumps((number, verb, values)))
+            to.pipe.send_bytes(packed)
         except OSError:
             self._end(to)
 
     def _listen(self, to: _Running) -> None:
-        with suppress(EOFError, OSError):
+        try:
             while True:
                 number, answer = pickle.loads(to.pipe.recv_bytes())
                 future = to.pending.pop(number)
@@ -167,16 +167,21 @@ class Process(Actor):
                     future.set_exception(answer)
                 else:
                     future.set_result(answer)
-        self._end(to)
-        to.pipe.close()
+        except Exception as error:
+            ended = isinstance(error, EOFError | OSError)
+            why = "" if ended else f"an answer cannot be read, {cause_of(error)}"
+        to.pipe.close()  # before, so that no later call waits
+        self._end(to, why)
 
-    def _end(self, to: _Running) -> None:
-        """Fail all unanswered calls with :class:`Died`."""
+    def _end(self, to: _Running, why: str = "") -> None:
+        """Fail all unanswered calls with :class:`Died`; ``why``: the reason, if it is not how the
+        process ended."""
         if not to.pending:
             return
         wait([to.process.sentinel], _ENDS_S)
         code = to.process.exitcode or 0
-        why = f"signal {-code}" if code < 0 else f"exit code {code}" if code else ""
+        if code and not why:
+            why = f"signal {-code}" if code < 0 else f"exit code {code}"
         while to.pending:
             with suppress(KeyError):  # the other thread popped the last item
                 to.pending.popitem()[1].set_exception(Died(died(self.name, why)))
@@ -200,11 +205,14 @@ async def _answer(pipe: Connection, worker: Worker, name: str) -> None:
         try:
             outcome = getattr(worker, verb)(*arguments)
             outcome = await outcome if inspect.isawaitable(outcome) else outcome
+            packed = pickle.dumps((number, outcome))
         except (UserError, PolicyFailure) as error:
-            outcome = error
+            packed = pickle.dumps((number, error))
         except Exception as error:
-            outcome = UserError(f"{name} failed: {type(error).__name__}: {reason_of(error)}")
-        pipe.send_bytes(pickle.dumps((number, outcome)))
+            failure = UserError(f"{name} failed: {type(error).__name__}: {reason_of(error)}")
+            packed = pickle.dumps((number, failure))
+        with suppress(OSError):  # the main process has ended
+            pipe.send_bytes(packed)
 
     tasks = set[asyncio.Task[None]]()
     with suppress(EOFError, OSError):

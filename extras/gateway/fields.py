@@ -212,5 +212,6 @@ def call(call_id: Any, name: Any, arguments: Any) -> ToolCall:
 def event(data: Any, name: str = "") -> bytes:
     """One server-sent event."""
     head = f"event: {name}\n" if name else ""
-    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
-    return f"{head}data: {text}\n\n".encode("utf-8", "replace")
+    # Many clients split lines at characters such as U+2028, too: JSON in ASCII has none of them.
+    text = data if isinstance(data, str) else json.dumps(data)
+    return f"{head}data: {text}\n\n".encode()

@@ -84,7 +84,7 @@ def _reap(command: int) -> int | None:
 
 
 def _end_all(command: int) -> None:
-    """Kill the command's group and every child; on Linux the children of the killed become ours."""
+    """Kill the command's group and, if processes can be listed, all descendants."""
     limit = time.monotonic() + _SWEEP_S
     _kill(-command)
     while time.monotonic() < limit:
@@ -93,7 +93,7 @@ def _end_all(command: int) -> None:
                 pass
         except ChildProcessError:
             return
-        for pid in _children():
+        for pid in _descendants():
             _kill(pid)
         time.sleep(0.002)
 
@@ -105,19 +105,22 @@ def _kill(pid: int) -> None:
         return
 
 
-def _children() -> list[int]:
-    """The children of this process; none if the system does not list processes."""
-    found: list[int] = []
+def _descendants() -> list[int]:
+    """All descendants of this process; none if the system does not list processes."""
+    children: dict[int, list[int]] = {}
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         try:
             with open(f"/proc/{name}/stat", "rb") as file:
                 # The parent follows the process's name, which may contain anything, and its state.
                 parent = int(file.read().rpartition(b")")[2].split()[1])
+            children.setdefault(parent, []).append(int(name))
         except (OSError, ValueError, IndexError):
             continue
-        if parent == os.getpid():
-            found.append(int(name))
-    return found
+    found = [os.getpid()]
+    # One generation at a time would not catch up with a tree that grows.
+    for pid in found:
+        found += children.pop(pid, [])
+    return found[1:]
 
 
 def _prctl(option: int, value: int) -> None:

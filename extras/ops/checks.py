@@ -29,5 +29,6 @@ def check(settings: TrainSettings) -> None:
 
 def _is_small(spec: ModelSpec) -> bool:
     folder = local_folder(spec) or hub_snapshot(spec)
-    files = folder.glob("*.safetensors") if folder is not None else ()
-    return folder is not None and sum(file.stat().st_size for file in files) < _SMALL
+    # Of a model on the hub only the description may be here yet.
+    sizes = [file.stat().st_size for file in folder.glob("*.safetensors")] if folder else []
+    return bool(sizes) and sum(sizes) < _SMALL

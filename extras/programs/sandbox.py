@@ -7,7 +7,6 @@ the tests' process writes the verdict, after the last test.
 
 import contextlib
 import json
-import math
 import os
 import re
 import selectors
@@ -20,7 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Interval
 
 from coterie.datatypes import UserError, Validated
 
@@ -41,7 +40,7 @@ _ENVIRONMENT = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 class ProgramLimits(Validated):
     """Limits on the resources of a program."""
 
-    deadline_s: Annotated[float, Gt(0), Le(math.inf)] = 10.0
+    deadline_s: Annotated[float, Interval(gt=0, le=86_400)] = 10.0
     """Seconds for loading the program and all of its tests."""
     memory_mb: Annotated[int, Ge(64)] = 1024
     """Address space of the program's process."""

@@ -13,13 +13,12 @@ The output is appended to the agent's own turn. The agent did not sample these t
 no loss. Reward: 1 for a right answer, less the cost of the calls.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Interval
 
 from coterie.datatypes import Problem, ScoreRequests, Validated, refuse
 from coterie.envs.conversation import ConversationEnv
@@ -58,7 +57,7 @@ class ToolUseSettings(Validated):
     """Most characters of an output that are shown."""
     max_new_tokens: Annotated[int, Ge(1)] = 1024
     """Most tokens between two programs."""
-    deadline_s: Annotated[float, Gt(0), Le(math.inf)] = 5.0
+    deadline_s: Annotated[float, Interval(gt=0, le=86_400)] = 5.0
     """Seconds for one program."""
     memory_mb: Annotated[int, Ge(64)] = 512
     """Memory of one program."""

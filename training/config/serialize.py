@@ -82,7 +82,8 @@ def _typed(new: Any, hint: Any) -> Any:
     names."""
     kinds = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if isinstance(new, list):
-        hints = next((get_args(kind) for kind in kinds if get_origin(kind) is tuple), ())
+        tuples = (get_args(kind) for kind in kinds if get_origin(kind) is tuple)
+        hints: tuple[Any, ...] = next(tuples, ())
         if hints[1:] == (...,):
             return tuple(_typed(item, hints[0]) for item in new)
         # An item without a hint stays as it is: check_fields refuses a list that is too long.

@@ -1,11 +1,14 @@
 """Ranks in processes of this machine, without Ray: whole runs, and what ends when one is killed."""
 
+import asyncio
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from safetensors.torch import load
 
 from coterie.agents.team.backend import Died
 from coterie.datatypes import UserError
+from coterie.extras.cluster import processes
 from coterie.extras.cluster.group import Group
 from coterie.extras.cluster.processes import Machine, Process, _Running
 from coterie.training.session import Session
@@ -58,6 +62,43 @@ def test_how_a_process_ended_is_told(end: str, why: str) -> None:
     Process("learner of bob", ["bob"])._end(running)
     with pytest.raises(Died, match=rf"learner of bob has died, or its node has \({why}\)"):
         answer.result(0)
+
+
+class Odd:
+    """A worker whose values cannot cross."""
+
+    def __reduce__(self) -> Any:
+        return int, ("x",)
+
+    def itself(self) -> Any:
+        return self
+
+    def lock(self) -> Any:
+        return threading.Lock()
+
+    def echo(self, value: Any) -> Any:
+        return value
+
+
+def test_a_call_whose_values_cannot_cross_fails_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "_ENDS_S", 0.0)
+    ours, theirs = multiprocessing.Pipe()
+    alive, _ = multiprocessing.Pipe()
+    process: Any = SimpleNamespace(sentinel=alive, exitcode=None)
+    actor = Process("odd", ["bob"], handle=_Running(process, ours, ThreadPoolExecutor(1)))
+    serve = asyncio.run, (processes._answer(theirs, Odd(), "odd"),)  # type: ignore[arg-type]
+    with ours:
+        for target, arguments in (serve, (actor._listen, (actor.handle,))):
+            threading.Thread(target=target, args=arguments, daemon=True).start()
+        with pytest.raises(UserError, match="odd failed: TypeError: cannot pickle"):
+            actor.begin("lock").result(20)
+        with pytest.raises(UserError, match="to odd could not be sent: TypeError: cannot pickle"):
+            actor.begin("echo", threading.Lock()).result(20)
+        assert actor.begin("echo", 5).result(20) == 5
+        with pytest.raises(Died, match="an answer cannot be read, ValueError"):
+            actor.begin("itself").result(20)
+        with pytest.raises(Died):
+            actor.begin("echo", 5).result(20)
 
 
 @pytest.mark.parametrize(("kind", "most"), [("CPU", os.cpu_count()), ("GPU", 1)])

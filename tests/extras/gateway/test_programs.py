@@ -22,6 +22,7 @@ import httpx2
 import pytest
 
 from coterie.datatypes import Problem
+from coterie.extras.gateway import launcher
 from coterie.extras.gateway.command_program import read_command
 from coterie.extras.gateway.programs import Endpoints, FunctionProgram
 from coterie.extras.gateway.session import ProgramResult
@@ -197,6 +198,21 @@ def test_background_processes_of_a_command_end_with_it(how: str) -> None:
     mark = f"4{time.time_ns() % 10**8}"
     assert played(LEAVING[how].format(mark=mark)) == ProgramResult("7")
     assert processes(mark) == []
+
+
+@LINUX
+def test_a_tree_of_processes_is_killed_in_all_generations_at_once() -> None:
+    mark = f"6{time.time_ns() % 10**8}"
+    tree = f"setsid sh -c 'setsid sleep {mark} & wait' & wait"
+    with subprocess.Popen(["sh", "-c", tree]):
+        try:
+            while not processes(f"sleep\0{mark}"):
+                time.sleep(0.02)
+            assert len(found := processes(mark)) == 3
+            assert {*found} <= {*launcher._descendants()}
+        finally:
+            for pid in processes(mark):
+                os.kill(pid, signal.SIGKILL)
 
 
 @LINUX

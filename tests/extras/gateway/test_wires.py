@@ -118,6 +118,13 @@ def events(stream: Any) -> list[dict[str, Any]]:
     return [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
 
 
+def test_no_character_of_an_answer_ends_a_line_of_its_stream() -> None:
+    answer = Answer("one\u2028two\x85three\u2029")
+    chunks = events(chat.events(answer, "m", with_usage=False))
+    assert chunks[0]["choices"][0]["delta"]["content"] == answer.text
+    assert events(responses.events(answer, "m"))[-1]["response"] == responses.write(answer, "m")
+
+
 def test_streams_say_the_same() -> None:
     chunks = events(chat.events(ANSWER, "m", with_usage=True))
     deltas = [c["choices"][0]["delta"] for c in chunks if c["choices"]]

@@ -219,6 +219,15 @@ def test_a_large_teacher_of_a_small_role_is_planned_too(
     assert seen == [settings]
 
 
+def test_a_model_whose_weights_are_not_here_yet_is_no_small_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "hub_snapshot", lambda spec: tmp_path)
+    assert not checks._is_small(ModelSpec("org/model"))
+    (tmp_path / "model.safetensors").write_bytes(b"..")
+    assert checks._is_small(ModelSpec("org/model"))
+
+
 def test_engines_take_their_share_and_sleep(shared: Path) -> None:
     more = ("--engine", "vllm", "--vllm.gpu-memory", "0.5")
     awake = plan(parse([*flags(shared, *more)]), 24).devices[0]

@@ -1,5 +1,6 @@
 """Programs in responses, run under guard: right ones, wrong ones, and ones that mean harm."""
 
+import math
 import os
 import subprocess
 import sys
@@ -8,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from coterie.agents.team.settings import ScoringSettings
 from coterie.datatypes import Problem, UserError
 from coterie.extras.programs import sandbox as sandbox_module
 from coterie.extras.programs.grader import ProgramGrader
 from coterie.extras.programs.sandbox import ProgramLimits, ProgramTests, check_guard, run
+from coterie.extras.programs.tool_use import ToolUseSettings
 from coterie.extras.programs.wire import BrokenLinkError, Link
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the guard is Linux's")
@@ -190,10 +193,21 @@ def test_a_problem_without_tests_is_refused() -> None:
         grade([("x", Problem("bare", "q", "g", "code"))])
 
 
-@pytest.mark.parametrize("limits", [{"deadline_s": 0}, {"memory_mb": 1}])
-def test_invalid_limits_are_refused(limits: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    ("settings", "limits"),
+    [
+        (ProgramLimits, {"deadline_s": 0}),
+        (ProgramLimits, {"memory_mb": 1}),
+        # No timer and no limit of processor time is infinite.
+        (ProgramLimits, {"deadline_s": math.inf}),
+        (ScoringSettings, {"deadline_s": math.inf}),
+        (ScoringSettings, {"program_deadline_s": math.inf}),
+        (ToolUseSettings, {"deadline_s": math.inf}),
+    ],
+)
+def test_invalid_limits_are_refused(settings: type, limits: dict[str, float]) -> None:
     with pytest.raises(UserError, match="it must be"):
-        ProgramLimits(**limits)
+        settings(**limits)
 
 
 def test_a_link_ends_with_its_other_side() -> None:
