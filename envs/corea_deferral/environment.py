@@ -155,7 +155,9 @@ class CoreaDeferralEnv(ConversationEnv):
             deferred: large agents that were asked because the small one's answer is not kept.
         """
         settings, small = self.settings, self.roles[0]
-        terms = dict.fromkeys(self.possible_agents, dict.fromkeys(TERMS, 0.0))
+        terms: dict[str, dict[str, float]] = {
+            agent: dict.fromkeys(TERMS, 0.0) for agent in self.possible_agents
+        }
         p_hat: dict[str, float] = {}
         for role in self.roles:
             own = [trace for trace in traces.values() if trace.role == role]
@@ -166,7 +168,7 @@ class CoreaDeferralEnv(ConversationEnv):
                 earned = score(own, problem.question, settings)
             else:
                 earned = [{"correct": trace.verdict.credit} for trace in own]
-            terms |= {trace.agent: of_trace for trace, of_trace in zip(own, earned)}
+            terms.update((trace.agent, of_trace) for trace, of_trace in zip(own, earned))
         costs = {agent: self._cost(prompt, trace) for agent, trace in traces.items()}
         cascade: list[dict[str, Any]] = []
         if mode != "responses":
