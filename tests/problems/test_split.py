@@ -84,7 +84,7 @@ def test_parts_have_the_published_sizes(size, train, evaluation):
 
 
 def test_an_empty_part_is_refused():
-    with pytest.raises(UserError, match="train part is empty"):
+    with pytest.raises(UserError, match="leaves the train part empty"):
         part(numbered(1), "train")
 
 
