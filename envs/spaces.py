@@ -148,10 +148,6 @@ class View(SpacedEnv):
         self.possible_agents = list(env.possible_agents)
         self.agents: list[str] = []
 
-    @property
-    def unwrapped(self) -> Any:
-        return self.env.unwrapped
-
     def render(self) -> Any:
         return self.env.render()
 
