@@ -215,10 +215,12 @@ def merges(module: Any, adapter: str | None) -> bool:
         module: the transformers model that the adapter is on.
         adapter: its name; None: there is none.
     """
+    if adapter is None:
+        return True
     from peft.tuners.lora.layer import Linear, LoraLayer
 
     head = module.get_output_embeddings()
-    return adapter is None or all(
+    return all(
         isinstance(layer, Linear) and layer is not head and _is_plain(layer, adapter)
         for layer in module.modules()
         if isinstance(layer, LoraLayer) and adapter in layer.r
