@@ -95,12 +95,12 @@ class CoreaDeferralEnv(ConversationEnv):
 
         def traces_of(asks: Mapping[str, Ask], *, prefilled: bool) -> Traces:
             answers = yield Turn(dict(asks), needed)
-            confidences = (yield from self._prefilled(answers)) if prefilled else {}
+            added = dict.fromkeys(answers, "")
+            if prefilled:
+                added = yield from self._prefilled(answers)
             return {
-                agent: ConfidentTrace.read(
-                    agent, text, confidences.get(agent, ""), problem, self.scorer
-                )
-                for agent, text in answers.items()
+                agent: ConfidentTrace.read(agent, answers[agent], text, problem, self.scorer)
+                for agent, text in added.items()
             }
 
         # In training the learners answer, in evaluation the small model.
@@ -200,14 +200,14 @@ class CoreaDeferralEnv(ConversationEnv):
 
     def _prefilled(self, answers: Answers) -> Generator[Turn, Answers, dict[str, str]]:
         """Let the agents whose answers state no confidence go on with one; return what is added to
-        each answer."""
+        each answer, without the agents that failed."""
         # The number has at most as many tokens as "0.85}" has characters.
         ask = Ask(PREFILL, "continuation", max_new_tokens=8, stop=["}"])
-        silent = [agent for agent, text in answers.items() if parse_confidence(text) is None]
-        if not silent:
-            return {}
-        numbers = yield Turn(dict.fromkeys(silent, ask), lambda _: ScoreRequests())
-        return {agent: PREFILL + number for agent, number in numbers.items()}
+        added = {a: "" for a, text in answers.items() if parse_confidence(text) is not None}
+        if silent := [agent for agent in answers if agent not in added]:
+            numbers = yield Turn(dict.fromkeys(silent, ask), lambda _: ScoreRequests())
+            added |= {agent: PREFILL + number for agent, number in numbers.items()}
+        return added
 
     def _cost(self, prompt: str, trace: ConfidentTrace) -> float:
         """Cost of a trace, in prompt tokens of the small model."""

@@ -296,6 +296,27 @@ def test_an_answer_without_a_confidence_goes_on_with_one(begin):
     assert [term["confidence"] for term in terms] == pytest.approx([2 / 3 - 0.9, 0.4 - 2 / 3, -1])
 
 
+def test_a_trace_whose_confidence_fails_is_paid_nothing_and_enters_no_target(begin):
+    env, *_ = begin(traces=3, prefill_confidence=True)
+    env.step({"small_0": say(2), "small_1": say(2), "small_2": say(3, 0.5)})
+    _, rewards, _, _, infos = env.step({"small_0": "0.5}"})
+    assert (rewards["small_1"], infos["small_1"]["failed"]) == (0, True)
+    assert "correct" not in infos["small_1"]
+    # One of the two others is right.
+    assert infos["small_0"]["reward_terms"]["confidence"] == 0
+    assert infos["small_0"]["episode"]["p_hat"] == {"small": 0.5}
+    assert infos["small_0"]["episode"]["failed"] == 1
+
+
+def test_an_answer_whose_confidence_fails_is_deferred(begin):
+    env, *_ = begin("eval", eval_traces=1, prefill_confidence=True)
+    env.step({"small_0": say(2)})
+    observations, *_ = env.step({})
+    assert asked(observations) == ["large_0"]
+    *_, infos = env.step({"large_0": say(2)})
+    assert infos["small_0"]["episode"]["cascade"][0]["answered_by"] == "large_0"
+
+
 def test_where_all_state_a_confidence_nothing_is_added(begin):
     env, *_ = begin(traces=2, prefill_confidence=True)
     *_, terminations, _, infos = env.step({"small_0": say(2, 0.5), "small_1": say(2, 0.6)})
