@@ -241,6 +241,7 @@ async def _examine(
         deadlines=Deadlines() if people else deadlines,
         concurrency=1 if people else rollout.concurrency,
     )
+    limit, _ = limit_of(settings.env, evaluated=True)
     outcomes: list[Outcomes] = []
     counts: list[AnswerCounts] = []
     failed = 0
@@ -260,7 +261,7 @@ async def _examine(
                     run=RunDirectory.reopen(run),
                 )
                 outcomes.append(await examiner.examine())
-                counts.append(count(examiner.episodes, choice.roles, "problem+role"))
+                counts.append(count(examiner.episodes, choice.roles, "problem+role", limit=limit))
                 failed += examiner.failed.total()
     finally:
         scorer.close()

@@ -143,6 +143,11 @@ class Lineup:
     """Whether all policies are scored together and the reward of each agent is stored."""
 
     @property
+    def limit(self) -> tuple[int, str]:
+        """Tokens of an answer, and the setting's flag; see :func:`limit_of`."""
+        return limit_of(self.settings, evaluated=self.mode == "eval")
+
+    @property
     def needed(self) -> dict[str, NamedPolicy]:
         """All policies of the lineup by name."""
         return {policy.name: policy for players in self.policies.values() for policy in players}
@@ -189,7 +194,7 @@ class Job:
         """
         records = self.read().values()
         answers = sum(len(record.get("earned") or ()) or 1 for record in records)
-        limit, known = limit_of(self.lineup.settings, evaluated=self.lineup.mode == "eval")
+        limit, known = self.lineup.limit
         broken_off = sum(record.get("cut", 0) for record in records)
         return cut_off(broken_off, answers, limit, flag if known else "")
 

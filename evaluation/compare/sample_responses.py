@@ -42,6 +42,7 @@ from coterie.rewards.grading.scorer import AnswerScorer
 from coterie.rollouts import Collector
 from coterie.rollouts.collect import Task
 from coterie.training.config.benchmark_defaults import are_tiny
+from coterie.training.run.cut_off import is_cut_off
 from coterie.training.run.stage_progress import loading, stage
 
 _LIMITS = ("max_new_tokens", "eval_max_new_tokens", "reply_tokens")
@@ -328,7 +329,7 @@ def _record(
         "text": "".join(row.texts[1:]),
         "used": _used(helpers if lineup.answers == 1 else [*helpers, row], lineup, codecs),
         "seconds": round(seconds.get(row.agent, 0.0) + longest, 4),
-        **_cut([row]),
+        **_cut([row], lineup, codecs),
         **{name: _extra_value(row, name) for name in lineup.extra_values},
     }
 
@@ -361,7 +362,7 @@ def _record_of_team(
         "text": "\n".join(f"{agent}: {''.join(row.texts[1:])}" for agent, row in last.items()),
         "used": _used(rows, lineup, codecs),
         "seconds": round(sum(turns.values()), 4),
-        **_cut(rows),
+        **_cut(rows, lineup, codecs),
         "earned": {
             agent: reward
             for agent, reward in episode.rewards.items()
@@ -379,9 +380,12 @@ def _scored_roles(lineup: Lineup) -> Collection[str]:
     return lineup.policies if spec.learns is None else ask(spec, "learns", lineup.settings)
 
 
-def _cut(rows: Sequence[Trajectory]) -> dict[str, int]:
-    """``cut``: how many agents' answers ended at the token limit; nothing if none did."""
-    agents = {row.agent for row in rows if "length" in row.finish[-1:]}
+def _cut(
+    rows: Sequence[Trajectory], lineup: Lineup, codecs: Mapping[str, TokenCodec]
+) -> dict[str, int]:
+    """``cut``: how many agents' answers were cut off at the token limit; nothing if none was."""
+    limit, _ = lineup.limit
+    agents = {row.agent for row in rows if is_cut_off(row, limit, ids_per_token(codecs[row.role]))}
     return {"cut": len(agents)} if agents else {}
 
 

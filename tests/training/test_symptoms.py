@@ -1,6 +1,7 @@
 """Sentences about answers, from counts made by hand, and from a run of random weights."""
 
 import dataclasses
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -16,6 +17,7 @@ from coterie.cli.command_line import parse
 from coterie.datatypes import Episode, Reading, Trajectory
 from coterie.training.config.model_defaults import has_large
 from coterie.training.config.train_settings import TrainSettings
+from coterie.training.run.cut_off import is_cut_off
 from coterie.training.run.symptoms import (
     PAGE,
     AnswerCounts,
@@ -31,7 +33,8 @@ DOCS = Path(__file__).resolve().parents[2] / PAGE
 
 
 def row(problem: str, role: str, finish: str = "stop", **info: Any) -> Trajectory:
-    groups, said = {"problem+role": f"{problem}/{role}"}, {"turns": ((1, 2),), "texts": ("p", "a")}
+    groups = {"problem+role": f"{problem}/{role}"}
+    said = {"turns": ((1, 301),), "usage": ((0, 0),), "texts": ("p", "a")}
     return rows.row(role, groups=groups, finish=(finish,), info=info, **said)
 
 
@@ -59,11 +62,13 @@ def test_answers_are_counted() -> None:
             "s", row("s", "alice", **right), dataclasses.replace(row("s", "alice"), status="x")
         ),
     ]
-    counts = count(episodes, ["alice"], "problem+role")
+    counts = count(episodes, ["alice"], "problem+role", limit=300)
     groups = {"groups": 3, "all_right": 1, "all_wrong": 1}
     assert counts == AnswerCounts(9, unstated=2, broken_off=1, **groups, hinted=2, rescued=1)
     # An environment that reads no answers has none that are not stated.
-    assert count([episode("p", row("p", "me"))], ["me"], "problem+role") == AnswerCounts(1)
+    assert count([episode("p", row("p", "me"))], ["me"], "problem+role", limit=300) == AnswerCounts(
+        1
+    )
 
 
 def test_an_agent_with_several_contexts_is_one_answer_and_no_group() -> None:
@@ -73,12 +78,14 @@ def test_an_agent_with_several_contexts_is_one_answer_and_no_group() -> None:
 
     none = {"correct": False, "answer": None}
     alone = episode("p", *contexts("alice_0", "length", "stop", **none))
-    assert count([alone], ["alice"], "problem+role") == AnswerCounts(1, unstated=1, broken_off=1)
+    assert count([alone], ["alice"], "problem+role", limit=300) == AnswerCounts(
+        1, unstated=1, broken_off=1
+    )
     # Beside another agent the two are one group, in which one is right.
     other = contexts("alice_1", "stop", "stop", correct=True, answer="2")
     both = episode("p", *alone.trajectories, *other)
     counts = AnswerCounts(2, unstated=1, broken_off=1, groups=1)
-    assert count([both], ["alice"], "problem+role") == counts
+    assert count([both], ["alice"], "problem+role", limit=300) == counts
 
 
 @pytest.fixture
@@ -153,8 +160,8 @@ def test_groups_of_roles_that_a_teacher_teaches_need_no_different_answers() -> N
         return episode(f"p{number}", *both, *both)
 
     played, learn = [alike(number) for number in range(8)], ["alice", "bob"]
-    assert count(played, learn, "problem+role").groups == 16
-    assert count(played, learn, "problem+role", ["alice"]) == AnswerCounts(
+    assert count(played, learn, "problem+role", limit=300).groups == 16
+    assert count(played, learn, "problem+role", ["alice"], limit=300) == AnswerCounts(
         32, groups=8, all_wrong=8
     )
     # Compared with bob, alice counts.
@@ -162,8 +169,10 @@ def test_groups_of_roles_that_a_teacher_teaches_need_no_different_answers() -> N
         dataclasses.replace(each, trajectories=tuple(in_one_group(each.trajectories)))
         for each in played
     ]
-    assert count(together, learn, "problem", ["alice"]) == AnswerCounts(32, groups=8, all_wrong=8)
-    assert count(together, learn, "problem", learn).groups == 0
+    assert count(together, learn, "problem", ["alice"], limit=300) == AnswerCounts(
+        32, groups=8, all_wrong=8
+    )
+    assert count(together, learn, "problem", learn, limit=300).groups == 0
 
 
 def in_one_group(trajectories: Sequence[Trajectory]) -> Iterator[Trajectory]:
@@ -239,6 +248,29 @@ def test_each_evaluation_says_how_many_answers_were_cut_off() -> None:
     few = [episode("p", *(row("p", "alice", how) for how in [*finish[1:], "stop"]))]
     observer.look_at_evaluation(few, "evaluation after training: ")
     assert len(sentences) == 2
+
+
+def test_a_turn_with_a_shorter_limit_of_its_own_is_no_answer_that_broke_off() -> None:
+    """COREA's stated confidence has 8 tokens, whatever the answer before it may have."""
+
+    def traces(*turns: tuple[str, int]) -> Trajectory:
+        ends = [0, *itertools.accumulate(count for _, count in turns)]
+        return dataclasses.replace(
+            row("p", "alice"),
+            turns=tuple(itertools.pairwise(ends)),
+            finish=tuple(how for how, _ in turns),
+            usage=((0, 0),) * len(turns),
+        )
+
+    assert not is_cut_off(traces(("eos", 40), ("length", 8)), 64)
+    assert not is_cut_off(traces(("length", 1)), 64)
+    assert is_cut_off(traces(("length", 64), ("stop", 5)), 64)
+    # One limit for a whole episode, as in consultations.
+    assert is_cut_off(traces(("stop", 40), ("length", 24)), 64)
+    # Bytes stand for tokens, four for one, unless the server counts.
+    assert not is_cut_off(traces(("length", 64)), 64, 4)
+    by_server = dataclasses.replace(traces(("length", 200)), usage=((9, 64),))
+    assert is_cut_off(by_server, 64, 4)
 
 
 def test_settings_that_do_not_suit_a_model(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from coterie.datatypes import Trajectory
 from coterie.training.config.run_settings import MAX_NEW_TOKENS
 
 PAGE = "docs/my-model-does-not-learn.md"
@@ -27,6 +28,17 @@ def cut_off(broken_off: int, answers: int, limit: int, flag: str = "") -> str:
         f"{broken_off} of {answers} answers broke off at {limit} tokens: {way} "
         f"{max(256, 2 * limit)} gives them room ({PAGE}#length)"
     )
+
+
+def is_cut_off(row: Trajectory, limit: int, ids_per_token: int = 1) -> bool:
+    """Whether the agent was cut off after at least ``limit`` tokens. A turn that ends earlier ended
+    at a shorter limit of its own, as that of a stated confidence."""
+    written = 0
+    for how, (start, end), (_, sampled) in zip(row.finish, row.turns, row.usage, strict=True):
+        written += max(end - start, sampled * ids_per_token)
+        if how == "length" and written >= limit * ids_per_token:
+            return True
+    return False
 
 
 def limit_of(env: Any, *, evaluated: bool) -> tuple[int, str]:

@@ -19,7 +19,7 @@ from coterie.algorithms.batching import by_agent
 from coterie.datatypes import Episode, Reading, Trajectory
 from coterie.training.config.model_defaults import has_large, rate_of
 from coterie.training.config.train_settings import TrainSettings
-from coterie.training.run.cut_off import FEWEST_ANSWERS, PAGE, cut_off, limit_of
+from coterie.training.run.cut_off import FEWEST_ANSWERS, PAGE, cut_off, is_cut_off, limit_of
 
 FEWEST_GROUPS = 8
 """Fewest groups for which their signal is reported."""
@@ -44,7 +44,7 @@ class AnswerCounts:
     unstated: int = 0
     """Answers in which the checker finds no stated answer."""
     broken_off: int = 0
-    """Answers that ended at the limit of tokens."""
+    """Answers that were cut off at the limit of tokens."""
     groups: int = 0
     """Groups of at least two answers to one problem."""
     all_right: int = 0
@@ -60,6 +60,8 @@ def count(
     roles: Collection[str],
     group_key: str,
     taught: Collection[str] = (),
+    *,
+    limit: int,
 ) -> AnswerCounts:
     """Count the answers of ``roles``. An agent has one answer, however many rows its contexts made.
 
@@ -70,6 +72,7 @@ def count(
             grouped by problem and role.
         taught: roles that learn from a teacher, too. Groups of theirs alone need no different
             answers, and are not counted.
+        limit: of tokens in an answer.
     """
     agents: list[tuple[str, list[Trajectory]]] = []
     for episode in episodes:
@@ -90,9 +93,7 @@ def count(
     return AnswerCounts(
         answers=len(rows),
         unstated=sum(_states_none(row) for _, row in rows),
-        broken_off=sum(
-            any("length" in row.finish[-1:] for row in contexts) for _, contexts in agents
-        ),
+        broken_off=sum(any(is_cut_off(row, limit) for row in contexts) for _, contexts in agents),
         groups=len(compared),
         all_right=sum(map(all, compared)),
         all_wrong=sum(not any(right) for right in compared),
@@ -275,14 +276,16 @@ class Observer:
             readings: role -> what its teacher has read of each row; None: it cannot read the row.
         """
         taught = [role for role, each in readings.items() if any(each)]
-        counts = count(episodes, self._roles, self._group_key, taught)
+        limit, _ = limit_of(self._settings.env, evaluated=False)
+        counts = count(episodes, self._roles, self._group_key, taught, limit=limit)
         self._report(symptoms(counts, self._settings) | unreadable(readings), where)
 
     def look_at_evaluation(self, episodes: Iterable[Episode], where: str) -> None:
         """Report symptoms in an evaluation; ``where`` begins each sentence."""
         learned_by = self._settings.learned_by
         taught = [role for role, each in learned_by.items() if each.distillation.teaches]
-        counts = count(episodes, self._roles, self._group_key, taught)
+        limit, _ = limit_of(self._settings.env, evaluated=True)
+        counts = count(episodes, self._roles, self._group_key, taught, limit=limit)
         sentences = symptoms(counts, self._settings, evaluated=True)
         # Answers that were cut off make the result of every evaluation worse, not only the first.
         self._reported.discard("broken off")
