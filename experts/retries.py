@@ -42,10 +42,18 @@ def retry_after_s(header: str | None, *, now: float) -> float:
 class CircuitBreaker:
     """A circuit breaker for requests to a server.
 
-    While it is closed, all requests pass. After ``failures`` consecutive failures it opens, and no
-    request passes for ``cooldown_s``. Then it is half-open: one probe at a time passes, whose
-    success closes it and whose failure opens it again. Every request that passes ends in one of
-    :meth:`success`, :meth:`failure` and :meth:`abandon`.
+    ========= ==================== =========================================================
+    state     what passes          what changes it
+    ========= ==================== =========================================================
+    closed    every request        ``failures`` consecutive failures open it
+    open      none                 it is half-open after ``cooldown_s``; an answer closes it
+    half-open one probe at a time  an answer closes it, the probe's failure opens it again;
+                                   after a cancelled probe the next request is the probe
+    ========= ==================== =========================================================
+
+    Every request that passes ends in one of :meth:`success`, :meth:`failure` and :meth:`abandon`.
+    Requests that were sent before the breaker opened may end after it: an answer counts, a failure
+    or a cancellation says nothing new.
     """
 
     def __init__(
@@ -56,33 +64,37 @@ class CircuitBreaker:
         self._clock = clock
         self._consecutive = 0
         self._open_until: float | None = None
-        self._probing = False
+        self._requests = 0
+        self._probe = 0
+        """Number of the probe that is on its way; 0: none is."""
 
     @property
     def is_open(self) -> bool:
         """Whether requests are blocked, or the breaker is half-open."""
         return self._open_until is not None
 
-    def allow(self) -> bool:
-        """Whether a request may be sent now."""
+    def allow(self) -> int:
+        """Return the number of a request that may be sent now, counted from 1; 0: none may."""
+        if self._open_until is not None and (self._probe or self._clock() < self._open_until):
+            return 0
+        self._requests += 1
         if self._open_until is not None:
-            if self._probing or self._clock() < self._open_until:
-                return False
-            self._probing = True
-        return True
+            self._probe = self._requests
+        return self._requests
 
     def success(self) -> None:
         """Record an answer."""
-        self._consecutive, self._open_until, self._probing = 0, None, False
+        self._consecutive, self._open_until, self._probe = 0, None, 0
 
-    def failure(self) -> None:
-        """Record a failure. One that was sent before the breaker opened says nothing new."""
-        if self.is_open and not self._probing:
+    def failure(self, request: int) -> None:
+        """Record the failure of the request with this number."""
+        if self.is_open and request != self._probe:
             return
         self._consecutive += 1
-        if self._probing or self._consecutive >= self._limit:
-            self._open_until, self._probing = self._clock() + self._cooldown_s, False
+        if self.is_open or self._consecutive >= self._limit:
+            self._open_until, self._probe = self._clock() + self._cooldown_s, 0
 
-    def abandon(self) -> None:
+    def abandon(self, request: int) -> None:
         """Record a cancelled request, which says nothing about the server."""
-        self._probing = False
+        if request == self._probe:
+            self._probe = 0

@@ -141,7 +141,7 @@ class ServerPolicy:
         deadline = loop.time() + settings.timeout_s
         last = AttemptFailure("circuit_open", "server keeps failing and is left alone for a while")
         for attempt in range(settings.retries + 1):
-            if not self.breaker.allow():
+            if not (request := self.breaker.allow()):
                 break
             counters.attempts += 1
             counters.retries += attempt > 0
@@ -160,13 +160,13 @@ class ServerPolicy:
                 if failure.healthy:
                     self.breaker.success()
                 else:
-                    self.breaker.failure()
+                    self.breaker.failure(request)
                 counters.failed_attempts[failure.kind] += 1
                 if failure.example:
                     counters.examples[failure.kind] = self._without_key(failure.example)
                 last = failure
             except BaseException:
-                self.breaker.abandon()
+                self.breaker.abandon(request)
                 raise
             else:
                 self.breaker.success()

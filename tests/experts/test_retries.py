@@ -45,25 +45,53 @@ def test_breaker_walks_through_its_states():
     clock = Clock()
     breaker = CircuitBreaker(2, 10.0, clock)
     for _ in range(3):  # failures that are not in a row do not open it
-        assert breaker.allow()
-        breaker.failure()
+        breaker.failure(breaker.allow())
         breaker.success()
     assert not breaker.is_open
-    breaker.failure()
-    breaker.failure()
+    breaker.failure(breaker.allow())
+    breaker.failure(breaker.allow())
     assert breaker.is_open
     clock.now = 9.9
     assert not breaker.allow()
     clock.now = 10.0
-    assert breaker.allow()
+    probe = breaker.allow()
+    assert probe
     assert not breaker.allow()  # one probe at a time
-    breaker.abandon()
-    assert breaker.allow()
-    breaker.failure()
+    breaker.abandon(probe)
+    probe = breaker.allow()
+    assert probe
+    breaker.failure(probe)
     clock.now = 19.9
     assert not breaker.allow()
     clock.now = 20.0
     assert breaker.allow()
     breaker.success()
-    breaker.failure()  # after closing, one failure alone does not open it again
+    breaker.failure(breaker.allow())  # after closing, one failure alone does not open it again
     assert not breaker.is_open
+
+
+@pytest.mark.parametrize("ends", ["failure", "abandon"])
+def test_a_request_that_ends_late_is_no_probe(ends):
+    clock = Clock()
+    breaker = CircuitBreaker(1, 10.0, clock)
+    late, first = breaker.allow(), breaker.allow()
+    breaker.failure(first)
+    clock.now = 10.0
+    probe = breaker.allow()
+    clock.now = 15.0
+    getattr(breaker, ends)(late)
+    clock.now = 30.0
+    assert not breaker.allow()  # the probe is still on its way
+    breaker.failure(probe)
+    assert not breaker.allow()
+    clock.now = 40.0
+    assert breaker.allow()
+
+
+def test_a_late_answer_closes_the_breaker():
+    breaker = CircuitBreaker(1, 10.0, Clock())
+    late, first = breaker.allow(), breaker.allow()
+    breaker.failure(first)
+    breaker.success()
+    assert late
+    assert breaker.allow()
