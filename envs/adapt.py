@@ -190,6 +190,13 @@ class _Adapted(SpacedEnv):
                     plain[agent][name] = np.asarray(info[name], np.int64)
         return plain
 
+    @property
+    def unwrapped(self) -> Any:
+        return self.env.unwrapped
+
+    def state(self) -> Any:
+        return self._guarded.state()
+
     def render(self) -> Any:
         return self._guarded.render()
 

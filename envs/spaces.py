@@ -148,6 +148,13 @@ class View(SpacedEnv):
         self.possible_agents = list(env.possible_agents)
         self.agents: list[str] = []
 
+    @property
+    def unwrapped(self) -> Any:
+        return self.env.unwrapped
+
+    def state(self) -> Any:
+        return self.env.state()
+
     def render(self) -> Any:
         return self.env.render()
 

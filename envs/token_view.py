@@ -111,9 +111,6 @@ class TokenView(View):
         }
         return self.env.score_requests(texts)  # pyright: ignore[reportAttributeAccessIssue]
 
-    def state(self) -> Any:
-        return self.env.state()
-
     def _seen(self, observations: Mapping[str, Any], infos: Mapping[str, Any]) -> Seen:
         """Append the new pieces; return the contexts and infos."""
         self.agents = list(self.env.agents)

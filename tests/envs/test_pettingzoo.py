@@ -9,6 +9,7 @@ from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test
 from pettingzoo.utils.conversions import parallel_to_aec
 
 from coterie import envs
+from coterie.envs.core_teaching import CoreTeachingEnv
 from coterie.envs.corea_deferral import CoreaDeferralSettings
 from coterie.envs.eapo_consultation import EapoConsultationSettings
 from coterie.envs.padded_view import PaddedView
@@ -159,3 +160,12 @@ def test_torchrl_drives_the_padded_view(
     rollout = env.rollout(max_steps=5)
     assert rollout["alice", "observation", "active"][:, :, 0].tolist() == [[1, 1, 0], [0, 0, 1]]
     assert rollout["next", "done"].flatten().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_unwraps_to_the_environment(build: MakeView, view: str) -> None:
+    env = build(view)
+    assert isinstance(env.unwrapped, CoreTeachingEnv)
+    assert parallel_to_aec(env).unwrapped is env.unwrapped
+    with pytest.raises(NotImplementedError, match="state"):
+        env.state()
