@@ -8,6 +8,7 @@ import contextlib
 import os
 import tempfile
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -64,10 +65,30 @@ def output_of(source: str, limits: ProgramLimits = _LIMITS, longest: int = 1000)
     # Bounds the memory of the cache below.
     if len(source) > LONGEST:
         return f"killed: longer than {LONGEST:,} characters\n"[:longest]
-    return _output_of(source, limits, longest)
+    try:
+        return _begun(source, limits, longest).result()
+    except UserError:
+        _begun.cache_clear()
+        raise
+
+
+def begin(source: str, limits: ProgramLimits = _LIMITS, longest: int = 1000) -> None:
+    """Run ``source`` while the caller goes on; :func:`output_of` waits for what it shows."""
+    if len(source) <= LONGEST:
+        _begun(source, limits, longest)
 
 
 @lru_cache(maxsize=1 << 14)
+def _begun(source: str, limits: ProgramLimits, longest: int) -> "Future[str]":
+    return _threads().submit(_output_of, source, limits, longest)
+
+
+@lru_cache
+def _threads() -> ThreadPoolExecutor:
+    """Threads that wait for the processes, one for each processor."""
+    return ThreadPoolExecutor(os.cpu_count() or 1, "console")
+
+
 def _output_of(source: str, limits: ProgramLimits, longest: int) -> str:
     asks, answers = os.pipe(), os.pipe()
     with tempfile.TemporaryDirectory(prefix="console-") as empty, contextlib.ExitStack() as stack:

@@ -24,7 +24,7 @@ from coterie.datatypes import Problem, ScoreRequests, Validated, refuse
 from coterie.envs.conversation import ConversationEnv
 from coterie.envs.env_spec import EnvSpec, never_rereads
 from coterie.envs.turns import Answers, Ask, Conversation, Outcome, Turn
-from coterie.extras.programs.console import output_of
+from coterie.extras.programs.console import begin, output_of
 from coterie.extras.programs.sandbox import ProgramLimits
 from coterie.rewards.grading.answers import after_thinking
 
@@ -84,19 +84,26 @@ class ToolUseEnv(ConversationEnv):
     ) -> Conversation:
         (agent,), settings = self.possible_agents, self.settings
         written, calls, thoughts, errors = "", 0, 0, 0
+        limits = ProgramLimits(settings.deadline_s, settings.memory_mb)
         ask = Ask(settings.prompt.replace("{question}", problem.question), stop=(settings.closes,))
         while True:
 
-            def final(answers: Answers, before: str = written) -> ScoreRequests:
-                return ScoreRequests(((before + answers.get(agent, ""), problem),))
+            def needed(
+                answers: Answers, before: str = written, may_call: bool = calls < settings.calls
+            ) -> ScoreRequests:
+                text = answers.get(agent, "")
+                if may_call and self._closes(text) and (source := self._program(before + text)):
+                    # Programs of all conversations that are about to go on run side by side.
+                    begin(source, limits, settings.output_characters)
+                return ScoreRequests(((before + text, problem),))
 
-            answers = yield Turn({agent: ask}, final)
+            answers = yield Turn({agent: ask}, needed)
             text = answers.get(agent, "")
             written += text
-            if not text.rstrip().endswith(settings.closes) or calls == settings.calls:
+            if not self._closes(text) or calls == settings.calls:
                 break
-            said = after_thinking(f"{written}{_END}")
-            if not said.endswith(_END):
+            source = self._program(written)
+            if source is None:
                 # The agent is still thinking: let it go on, and run no program.
                 thoughts += 1
                 if thoughts > settings.calls:
@@ -104,8 +111,6 @@ class ToolUseEnv(ConversationEnv):
                 ask = Ask(piece="continuation", stop=(settings.closes,))
                 continue
             calls += 1
-            source = settings.program.replace("{}", program_in(said, settings))
-            limits = ProgramLimits(settings.deadline_s, settings.memory_mb)
             shown = output_of(source, limits, settings.output_characters).strip()
             errors += "Error" in shown.rsplit("\n", 1)[-1] or shown.startswith("killed")
             shown = settings.output.replace("{}", shown)
@@ -118,6 +123,17 @@ class ToolUseEnv(ConversationEnv):
             terms["calls"] = -settings.call_cost * calls
         measured = {"right": verdict.correct, "calls": calls, "errors": errors}
         return Outcome({agent: terms}, {agent: measured})
+
+    def _closes(self, text: str) -> bool:
+        """Whether a turn ends with a program, or inside of a thought as if with one."""
+        return text.rstrip().endswith(self.settings.closes)
+
+    def _program(self, written: str) -> str | None:
+        """The program with which all text of the agent ends; None inside a thought."""
+        said = after_thinking(f"{written}{_END}")
+        if not said.endswith(_END):
+            return None
+        return self.settings.program.replace("{}", program_in(said, self.settings))
 
 
 def program_in(written: str, settings: ToolUseSettings) -> str:

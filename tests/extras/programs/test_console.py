@@ -72,9 +72,9 @@ def test_a_forged_reply_is_cut(message: str) -> None:
 
 
 def test_a_source_without_bound_is_not_run() -> None:
-    before = console._output_of.cache_info().currsize
+    before = console._begun.cache_info().currsize
     assert output_of("1" + " " * console.LONGEST).startswith("killed: longer than 65,536")
-    assert console._output_of.cache_info().currsize == before
+    assert console._begun.cache_info().currsize == before
 
 
 def test_the_same_lines_show_the_same_again() -> None:
@@ -84,8 +84,9 @@ def test_the_same_lines_show_the_same_again() -> None:
 
 
 def test_nothing_is_left_behind() -> None:
+    output_of("0", QUICK)  # the thread that waits for it stays
     before = set(threading.enumerate())
-    console._output_of.cache_clear()
+    console._begun.cache_clear()
     output_of("1 + 1", QUICK)
     # A timer that was called off ends when it is next awake.
     for thread in set(threading.enumerate()) - before:

@@ -8,6 +8,7 @@ import pytest
 
 from coterie import envs
 from coterie.datatypes import Problem, UserError
+from coterie.extras.programs import console
 from coterie.extras.programs.tool_use import ToolUseSettings, program_in
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the guard is Linux's")
@@ -117,3 +118,23 @@ def test_the_contract(view: Any) -> None:
 def test_invalid_settings_are_refused(settings: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         ToolUseSettings(**settings)
+
+
+def test_programs_of_several_conversations_run_side_by_side() -> None:
+    """Before any of them steps, as a collector asks all of them what they need graded."""
+    played: list[Any] = [envs.make(SPEC, view="text") for _ in range(2)]
+    actions = []
+    for number, env in enumerate(played):
+        env.reset(seed=0, options={"problem": PROBLEM})
+        actions.append({"solver_0": f"<python>print({number}, 'of a test')</python>"})
+    begun = console._begun.cache_info().misses
+    for env, action in zip(played, actions, strict=True):
+        env.score_requests(action)
+    assert console._begun.cache_info().misses == begun + 2
+    for number, (env, action) in enumerate(zip(played, actions, strict=True)):
+        observations, *_ = env.step(action)
+        assert f"{number} of a test" in observations["solver_0"]["text"]
+    assert console._begun.cache_info().misses == begun + 2
+    # No program stands in a thought.
+    played[0].score_requests({"solver_0": "<think><python>print(3)</python>"})
+    assert console._begun.cache_info().misses == begun + 2
