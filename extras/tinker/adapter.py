@@ -13,6 +13,8 @@ from coterie.extras.tinker.learner import ServerWeights
 from coterie.extras.tinker.service import Service, one_line
 
 _CONFIG, _WEIGHTS = _FILES = ("adapter_config.json", "adapter_model.safetensors")
+_MOST_PER_BYTE = 16
+"""Most bytes of a file for each byte of its archive: weights hardly shrink."""
 
 
 def note_state(service: Service, path: str, folder: Path, why: str = "") -> None:
@@ -57,14 +59,16 @@ def _archive(service: Service, path: str) -> bytes:
 
 def _unpack(content: bytes, folder: Path, base: str) -> None:
     """Write the two files of an adapter of the model ``base``; nothing else of the archive is
-    looked at."""
+    looked at. No path of it is used, and no link followed."""
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         found = {Path(entry.name).name: entry for entry in archive if entry.isfile()}
         for name in _FILES:
             entry = found.get(name)
             source = None if entry is None else archive.extractfile(entry)
-            if source is None:
+            if entry is None or source is None:
                 raise ValueError(f"its archive has no {name}")
+            if entry.size > _MOST_PER_BYTE * len(content) + 2**20:
+                raise ValueError(f"its {name} is larger than its archive can hold")
             (folder / name).write_bytes(source.read())
         # The checksum of a compressed archive is compared at its end.
         assert archive.fileobj is not None

@@ -33,6 +33,17 @@ def archive(kind: str = "w", **files: bytes) -> bytes:
     return content.getvalue()
 
 
+def linked() -> bytes:
+    """Both files as links out of the folder."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        for kind, name in ((tarfile.SYMTYPE, CONFIG), (tarfile.LNKTYPE, WEIGHTS)):
+            entry = tarfile.TarInfo(f"../{name}")
+            entry.type, entry.linkname = kind, "/etc/passwd"
+            tar.addfile(entry)
+    return content.getvalue()
+
+
 WHOLE = archive("w:gz", **{CONFIG: OF_THE_SERVER, WEIGHTS: random.Random(0).randbytes(90_000)})
 FLIPPED = WHOLE[:50_000] + bytes([WHOLE[50_000] ^ 255]) + WHOLE[50_001:]
 
@@ -98,11 +109,26 @@ def test_the_adapter_belongs_to_the_model_as_it_is_called_here(fetch) -> None:
         (WHOLE[: len(WHOLE) // 2], "Compressed file ended before the end-of-stream marker"),
         (FLIPPED, "CRC check failed"),
         (archive(**{CONFIG: OF_THE_SERVER}), f"its archive has no {WEIGHTS}"),
+        (linked(), f"its archive has no {CONFIG}"),
+        (
+            archive("w:gz", **{CONFIG: OF_THE_SERVER, WEIGHTS: bytes(2**22)}),
+            f"its {WEIGHTS} is larger than its archive can hold",
+        ),
         (archive(**{CONFIG: b"[]", WEIGHTS: b""}), "it is incomplete"),
         (archive(**{CONFIG: b"{", WEIGHTS: b""}), "Expecting property name"),
         (archive(**{CONFIG: b"\xff", WEIGHTS: b""}), "can't decode byte"),
     ],
-    ids=["no-archive", "half", "flipped", "no-weights", "list", "no-json", "no-text"],
+    ids=[
+        "no-archive",
+        "half",
+        "flipped",
+        "no-weights",
+        "links",
+        "bomb",
+        "list",
+        "no-json",
+        "no-text",
+    ],
 )
 def test_a_folder_without_the_adapter_says_where_it_is(content, why, fetch) -> None:
     folder = fetch(content)
