@@ -5,7 +5,6 @@ from typing import Any
 from coterie.agents.models.load_tokenizer import source_of
 from coterie.agents.models.locate import local_folder
 from coterie.agents.models.spec import ModelSpec
-from coterie.datatypes import UserError
 
 _NO_LIMIT = 1 << 20
 
@@ -34,9 +33,5 @@ def longest_context(config: Any, spec: ModelSpec) -> int:
         UserError: ``spec.context`` is beyond it.
     """
     most = getattr(config.get_text_config(), "max_position_embeddings", None) or _NO_LIMIT
-    if spec.context is not None and spec.context > most:
-        raise UserError(
-            f"context {spec.context} is more than the {most} tokens of {spec.model!r}; lower it, "
-            "or leave it out"
-        )
+    spec.check_context(most)
     return spec.context or most

@@ -73,7 +73,10 @@ def check_model(
     here = folder or hub_snapshot(spec)
     if here is not None and (here / "config.json").is_file():
         config = _read_json(here / "config.json")
-        _check_context(config, spec, role)
+        inner = config.get("text_config")
+        most = (inner if isinstance(inner, dict) else config).get("max_position_embeddings")
+        if isinstance(most, int):
+            spec.check_context(most, f"--agents.{role}.context")
         if spec.dtype in IN_CODES and "quantization_config" in config:
             raise UserError(
                 f"{spec.model} is quantized already: leave out --agents.{role}.dtype, or name "
@@ -109,16 +112,6 @@ def _check_codes(spec: ModelSpec, role: str, trained: bool) -> None:
         raise UserError(
             f'{flag} needs bitsandbytes, which is not installed: pip install -e ".[nf4]", or leave '
             "it out"
-        )
-
-
-def _check_context(config: Mapping[str, Any], spec: ModelSpec, role: str) -> None:
-    inner = config.get("text_config")
-    most = (inner if isinstance(inner, dict) else config).get("max_position_embeddings")
-    if isinstance(most, int) and (spec.context or 0) > most:
-        raise UserError(
-            f"--agents.{role}.context {spec.context} is more than the {most} tokens of "
-            f"{spec.model!r}; lower it, or leave it out"
         )
 
 

@@ -78,3 +78,11 @@ class ModelSpec(Validated):
     """Run modelling code that comes with the checkpoint."""
     revision: str | None = None
     """Branch, tag or commit on the hub."""
+
+    def check_context(self, most: int, setting: str = "context") -> None:
+        """Refuse a ``context`` beyond the model's ``most`` tokens; ``setting`` names it."""
+        if self.context is not None and self.context > most:
+            raise UserError(
+                f"{setting} {self.context} is more than the {most} tokens of {self.model!r}; lower "
+                "it, or leave it out"
+            )
