@@ -168,7 +168,9 @@ async def sample(
         concurrency=batch,
     )
     failure: str | None = None
-    answers = len(wanted) * (_players(make, lineup) if lineup.team else lineup.answers)
+    first = wanted[0][0] if wanted else None
+    each = expected_answers(make, lineup, first) if lineup.team else lineup.answers
+    answers = len(wanted) * each
     # Tiny models answer too fast to need a progress display.
     slow = not are_tiny([policy.model for policy in lineup.needed.values()])
     # A display that refreshes itself would write over what the person types.
@@ -219,11 +221,18 @@ def _records(
     return records, failure
 
 
-def _players(make: Callable[[], Any], lineup: Lineup) -> int:
-    """Number of agents in an episode that the team's policies play."""
+def expected_answers(make: Callable[[], Any], lineup: Lineup, problem: Problem | None) -> int:
+    """Estimate how many agents of the team's policies answer in an episode: each role as many as
+    the first question asks of one role."""
     env = make()
     try:
-        return sum(role_of(agent) in lineup.policies for agent in env.possible_agents)
+        seats = Counter(map(role_of, env.possible_agents))
+        if not hasattr(env, "areset"):  # which would start a program
+            observations, _ = env.reset(seed=0, options={"problem": problem, "mode": lineup.mode})
+            first = Counter(role_of(a) for a, seen in observations.items() if seen.get("active", 1))
+            most = max(first.values(), default=0)
+            seats = Counter({role: min(count, most) for role, count in seats.items()})
+        return sum(seats[role] for role in lineup.policies)
     finally:
         env.close()
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from coterie import envs
 from coterie.datatypes import Problem, UserError
 from coterie.envs.solo import SoloSettings
 from coterie.evaluation.compare.jobs import Lineup, Questions, make_job
 from coterie.evaluation.compare.responses import Completions
+from coterie.evaluation.compare.sample_responses import expected_answers
 from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.extras.papers.replies import pick_replies
 
@@ -120,3 +122,15 @@ def test_the_power_goes_at_any_moment(tmp_path: Path, monkeypatch: pytest.Monkey
             kept = 4 * (step + 1)
             cut()
     assert cuts > 20
+
+
+@pytest.mark.parametrize(
+    ("env", "mode", "answers"),
+    # Two small answers of eight possible ones, and at most two large ones in their place.
+    [("corea-deferral", "eval", 4), ("solo", "eval", 1)],
+)
+def test_the_answers_of_a_team_are_estimated(env: str, mode: str, answers: int) -> None:
+    roles: dict[str, Any] = dict.fromkeys(envs.spec(env).roles, ())
+    problem = Problem("p", "2 + 2 =", "4", "number")
+    lineup = Lineup("team", env, None, mode, roles, "", team=True)
+    assert expected_answers(lambda: envs.make(env), lineup, problem) == answers
