@@ -153,7 +153,7 @@ class _Context:
         self._pieces: list[str] = []
         self._tools: Sequence[Mapping[str, Any]] = ()
         self._mark: int | None = None
-        """The id with which the agent ended its turn."""
+        """The id with which the agent ended its turn, if it is the last of the context."""
         self._opened = ""
         """The mark of a thought that the context opens for the agent."""
         self._decoded: tuple[bytes, str] = (b"", "")
@@ -187,6 +187,7 @@ class _Context:
             ids, text = self.opening(text)
         self._append(np.asarray(ids, dtype=np.int64), text)
         self._opened = "" if piece == "continuation" else opened_by(self.codec, self._tokens)
+        self._mark = None  # what the agent reads now comes after it
         self._decoded = (b"", "")
 
     def opening(self, text: str) -> tuple[list[int], str]:

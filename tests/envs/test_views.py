@@ -86,6 +86,14 @@ def test_a_turn_that_the_model_ended_is_not_ended_twice() -> None:
     assert observations["a_0"]["tokens"].tolist() == [*b"askx<got>y", END, *b"more"]
 
 
+def test_a_turn_without_an_answer_is_ended_after_one_that_the_model_ended() -> None:
+    env = TokenView(Dialogue())
+    env.reset()
+    env.step({"a_0": ids("x", END)})
+    observations, *_ = env.step({})  # it fails behind the continuation
+    assert observations["a_0"]["tokens"].tolist() == [*b"askx", END, *b"<got>", END, *b"more"]
+
+
 @pytest.mark.parametrize(
     "action",
     [None, "text", [], np.array([0.5]), np.array([-1, 257, 2**40]), [[1], [2, 3]], {"a": 1}],
