@@ -100,7 +100,9 @@ async def play(
     last_infos: dict[str, Mapping[str, Any]] = dict(infos)
     left_s, stream = deadlines.episode_s, (seed, replica)
 
-    turns = max(deadlines.turns, getattr(env, "most_turns", 0))
+    # Views do not repeat it.
+    most_turns = getattr(getattr(env, "unwrapped", env), "most_turns", 0)
+    turns = max(deadlines.turns, most_turns)
     for _ in range(turns):
         if not env.agents:
             break

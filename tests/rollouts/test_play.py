@@ -3,6 +3,7 @@
 import asyncio
 import sys
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -156,6 +157,11 @@ def test_an_episode_is_cut_off_after_its_last_allowed_turn() -> None:
     row, *_ = run(Endless(), deadlines=two).trajectories
     assert row.status == "failed: episode cut off after 2 turns"
     assert {row.status for row in run(TwoTurns(), deadlines=two).trajectories} == {"ok"}
+    # The environment in a view may need more.
+    view: Any = Endless()
+    view.unwrapped = SimpleNamespace(most_turns=3)
+    row, *_ = run(view, deadlines=two).trajectories
+    assert row.status == "failed: episode cut off after 3 turns"
 
 
 def test_an_agent_that_had_ended_keeps_its_reward_if_the_episode_is_cut_off() -> None:
