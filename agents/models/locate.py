@@ -76,7 +76,7 @@ def check_model(
         inner = config.get("text_config")
         most = (inner if isinstance(inner, dict) else config).get("max_position_embeddings")
         if isinstance(most, int):
-            spec.check_context(most, f"--agents.{role}.context")
+            spec.check_context(most, f"--agents.{role}.")
         if spec.dtype in IN_CODES and "quantization_config" in config:
             raise UserError(
                 f"{spec.model} is quantized already: leave out --agents.{role}.dtype, or name "

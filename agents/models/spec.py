@@ -79,10 +79,10 @@ class ModelSpec(Validated):
     revision: str | None = None
     """Branch, tag or commit on the hub."""
 
-    def check_context(self, most: int, setting: str = "context") -> None:
-        """Refuse a ``context`` beyond the model's ``most`` tokens; ``setting`` names it."""
+    def check_context(self, most: int, at: str = "") -> None:
+        """Refuse a ``context`` beyond the model's ``most`` tokens; ``at`` begins its flag."""
         if self.context is not None and self.context > most:
             raise UserError(
-                f"{setting} {self.context} is more than the {most} tokens of {self.model!r}; lower "
+                f"{at}context {self.context} is more than the {most} tokens of {self.model!r}; lower "
                 "it, or leave it out"
             )
