@@ -83,6 +83,6 @@ class ModelSpec(Validated):
         """Refuse a ``context`` beyond the model's ``most`` tokens; ``at`` begins its flag."""
         if self.context is not None and self.context > most:
             raise UserError(
-                f"{at}context {self.context} is more than the {most} tokens of {self.model!r}; lower "
-                "it, or leave it out"
+                f"{at}context {self.context} is more than the {most} tokens of {self.model!r}; "
+                "lower it, or leave it out"
             )
