@@ -119,6 +119,8 @@ class GameEnv(ConversationEnv):
         self.game = make_game(settings)
         self.default_roles = tuple(self.game.players)
         super().__init__(settings, **services)
+        # A turn has one move at least.
+        self.most_turns = self.settings.max_moves
 
     def check_roles(self) -> None:
         if len(self.roles) not in (1, len(self.game.players)):

@@ -1,5 +1,6 @@
 """PettingZoo environments of one's own with integer actions: positions, answers, pay, by hand."""
 
+import asyncio
 import enum
 from typing import Any
 
@@ -8,11 +9,13 @@ import pytest
 from gymnasium import spaces
 from pettingzoo import AECEnv, ParallelEnv
 
-from coterie import envs
-from coterie.datatypes import UserError
+from coterie import envs, rollouts
+from coterie.datatypes import Completion, Prompt, Sampling, UserError
 from coterie.datatypes.policy import listed_moves
+from coterie.envs.token_view import TokenView
 from coterie.extras.games.actions import Actions, names_in
 from coterie.extras.games.discrete_game import SimultaneousGame
+from coterie.extras.games.game import Game, GameEnv, GameSettings
 
 HERE = f"discrete:{__name__}"
 
@@ -390,3 +393,35 @@ def test_a_game_that_cannot_be_played_is_named(name: str, sentence: str) -> None
 
     with pytest.raises(UserError, match=sentence):
         played()
+
+
+class Endless(Game):
+    """One player makes moves for ever."""
+
+    players = ("me",)
+
+    def reset(self, seed: int) -> None:
+        pass
+
+    def asks(self) -> Any:
+        return {"me": ("Go on", ())}
+
+    def play(self, answer: str) -> bool:
+        return True
+
+    def rewards(self) -> Any:
+        return {"me": 0.0}
+
+
+def test_a_game_has_all_of_its_moves() -> None:
+    """A rollout cuts off other episodes after 256 turns."""
+
+    async def policy(prompt: Prompt, sampling: Sampling) -> Completion:
+        return Completion(np.array([48]), np.zeros(1, np.float32), "stop")
+
+    game = GameEnv("endless", lambda settings: Endless(), GameSettings(max_moves=300))
+    policies = {"me": policy}
+    playing = rollouts.play(TokenView(game), policies, seed=0, options={}, sampling=Sampling(2))
+    rows = asyncio.run(playing).trajectories
+    assert {row.status for row in rows} == {"ok"}
+    assert rows[-1].info["moves"] == 300
