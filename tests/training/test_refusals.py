@@ -124,6 +124,7 @@ PROBLEMS = [
     (f"--problems.train {LONG}", NO_NAME),
     ("--problems.train hub:", "write hub:OWNER/NAME"),
     ("--problems.held-out 100000000000", "at most 100000 can be held out"),
+    ("--problems.choice-seed 3", "such as gpqa, and there is none here; leave it out"),
     ("--problems.limit 100000000000", "lower --problems.held-out or --problems.limit"),
 ]
 LEARNER_AND_ALGORITHM = [

@@ -150,7 +150,14 @@ def open_problems(settings: TrainSettings) -> PreparedProblems:
     training = (
         source[index] for source in problems.train.sources for index in range(source.size or 0)
     )
-    check_graders(settings.scoring, (*problems.evaluation, *training))
+    every = (*problems.evaluation, *training)
+    check_graders(settings.scoring, every)
+    ordered = any("choice_seed" in problem.meta for problem in every)
+    if settings.problems.choice_seed and not ordered and settings.choice.resume is None:
+        raise UserError(
+            "--problems.choice-seed orders the options of sets that list the right one first, such "
+            "as gpqa, and there is none here; leave it out"
+        )
     return problems
 
 
