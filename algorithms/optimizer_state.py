@@ -15,7 +15,6 @@ from torch.optim import Optimizer
 
 from coterie.agents.models.shards import gather, shard_as
 from coterie.algorithms.settings import LearnerSettings, check_moments
-from coterie.datatypes import UserError
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 _CONSTANT = ("qmap1", "qmap2")
@@ -35,19 +34,13 @@ def make_optimizer(parameters: Sequence[nn.Parameter], settings: LearnerSettings
     }
     if settings.moments == "float32":
         return torch.optim.AdamW(parameters, fused=True, **rates)
-    check_moments(settings)
-    paged = settings.moments.startswith("paged-")
-    if paged and parameters[0].device.type != "cuda":
-        raise UserError(
-            f"--learner.moments {settings.moments} is for a GPU whose memory is full, and this "
-            f"model is on {parameters[0].device}: say {settings.moments.removeprefix('paged-')}"
-        )
+    check_moments(settings, parameters[0].device.type)
     from bitsandbytes.optim.adamw import AdamW  # pyright: ignore[reportMissingImports]
 
     return AdamW(
         parameters,
         optim_bits=8 if settings.moments.endswith("8bit") else 32,
-        is_paged=paged,
+        is_paged=settings.moments.startswith("paged-"),
         **rates,
     )
 

@@ -68,12 +68,21 @@ class LearnerSettings(Validated):
         return self.schedule != "constant" or 0 < self.warmup < 1
 
 
-def check_moments(settings: LearnerSettings) -> None:
-    """Refuse moments that no library here can hold.
+def check_moments(settings: LearnerSettings, device: str | None) -> None:
+    """Refuse moments that no library here can hold, or not on the model's device.
+
+    Args:
+        settings: of the learner.
+        device: type of the model's device, such as ``cpu``; None: unknown.
 
     Raises:
-        UserError: bitsandbytes is not installed.
+        UserError: paged moments are set without a GPU, or bitsandbytes is not installed.
     """
+    if settings.moments.startswith("paged-") and device not in (None, "cuda"):
+        raise UserError(
+            f"--learner.moments {settings.moments} is for a GPU whose memory is full, and this "
+            f"model is on {device}: say {settings.moments.removeprefix('paged-')}"
+        )
     if settings.moments != "float32" and find_spec("bitsandbytes") is None:
         raise UserError(
             f"--learner.moments {settings.moments} needs bitsandbytes, which is not installed: "

@@ -40,7 +40,8 @@ class EnvSpec:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     """Defaults of a run: plain values by the names of the command line, nested
     (``{"rollout": {"problems_per_step": 8}, "agents": {"judge": {"trained": False}}}``). ``env``
-    has only values that differ from the defaults of ``settings``."""
+    has only values that differ from the defaults of ``settings``; ``agents`` may name roles that
+    only ``--roles`` brings into play."""
     larger: Mapping[str, Any] | None = None
     """If a model of the team is not tiny, the general defaults (docs/models.md) and then ``larger``
     are laid over ``defaults``; None: ``defaults`` win over the general ones."""

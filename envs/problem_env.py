@@ -1,7 +1,7 @@
 """Base class of environments about one problem: spaces, seeds, services, rendering."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import gymnasium
 import numpy as np
@@ -11,6 +11,8 @@ from coterie.datatypes import Problem, Scorer, UserError, derive_seed
 from coterie.envs.bytes_codec import BytesCodec, TextMeter
 from coterie.envs.spaces import SpacedEnv, TextSpace
 from coterie.problems.source import ProblemSource
+
+N = TypeVar("N", int, float)
 
 _LEAVES = {str, int, float, bool, type(None)}
 
@@ -127,6 +129,21 @@ class ProblemEnv(SpacedEnv):
                 "give a coterie.datatypes.Problem."
             )
         return problem
+
+    def number_of(self, options: Mapping[str, Any], name: str, usual: N) -> N:
+        """Return the number ``name`` in the options, of the type of ``usual``, its default.
+
+        Raises:
+            UserError: the option is no such number.
+        """
+        value = options.get(name, usual)
+        try:
+            return type(usual)(value)
+        except (TypeError, ValueError, OverflowError):
+            kind = "whole number" if isinstance(usual, int) else "number"
+            raise UserError(
+                f"{self.title}: options[{name!r}] is {value!r}; give a {kind}."
+            ) from None
 
     def step_result(
         self,

@@ -38,8 +38,6 @@ class StepBatch:
     readings: Mapping[int, Reading | None] = dataclasses.field(default_factory=dict)
     """``id(row)`` -> the probabilities of its tokens by the teacher of its role; None: it cannot
     read the row."""
-    stale: int = 0
-    """Number of rows that were dropped because their weights were too old."""
 
     @property
     def readings_by_role(self) -> dict[str, list[Reading | None]]:
@@ -208,24 +206,6 @@ def _penalise(episode: Episode, algorithms: RoleAlgorithms) -> Episode:
 def _before_penalty(row: Trajectory) -> Trajectory:
     """Long wrong answers make a problem neither harder nor mixed."""
     return dataclasses.replace(row, reward=row.reward - row.reward_terms.get("overlong", 0.0))
-
-
-def without_stale(batch: StepBatch, versions: Mapping[str, int], most: int) -> StepBatch:
-    """``batch`` without rows of learning roles that were sampled more than ``most`` updates ago.
-    Rows that failed are trained on in no case, and stay as members of their groups.
-
-    Args:
-        batch: of one step.
-        versions: updates so far of each role that learns.
-        most: largest number of updates since a row was sampled.
-    """
-    rows = [
-        row
-        for row in batch.rows
-        if not row.trainable
-        or versions.get(row.role, row.weight_version) - row.weight_version <= most
-    ]
-    return dataclasses.replace(batch, rows=rows, stale=len(batch.rows) - len(rows))
 
 
 def with_divergences(

@@ -8,7 +8,7 @@ from coterie.algorithms.role_algorithms import RoleAlgorithms
 from coterie.datatypes import Episode, Reading, Trajectory, UserError, derive_seed
 from coterie.problems.stream import Position, ProblemStream
 from coterie.rollouts import Collector, tasks_for
-from coterie.training.batch import StepBatch, measured, sample_batch, without_stale
+from coterie.training.batch import StepBatch, measured, sample_batch
 from coterie.training.config.run_settings import RolloutSettings
 
 
@@ -48,8 +48,7 @@ class StepSampler:
         self._ahead: asyncio.Task[StepBatch] | None = None
 
     async def batch(self, step: int) -> tuple[StepBatch, Position]:
-        """(the episodes of ``step`` without stale rows, where the problem stream stands after
-        it)."""
+        """(the episodes of ``step``, where the problem stream stands after it)."""
         ahead, self._ahead = self._ahead, None
         if ahead is not None:
             batch = await ahead
@@ -60,9 +59,7 @@ class StepSampler:
             # The next step is drawn after this, with --rollout.overlap as without.
             played = measured(batch, self._algorithms, self.group_key, self._team.trained)
             self._stream.measure(played)
-        versions = {role: learner.version for role, learner in self._team.trained.items()}
-        fresh = without_stale(batch, versions, self._settings.max_staleness)
-        return fresh, self._stream.position
+        return batch, self._stream.position
 
     @property
     def overlaps(self) -> bool:

@@ -119,8 +119,13 @@ def _place(device: str, own: str, auto: str | None) -> str:
     named = device if own == "auto" else own
     if named != "auto":
         return "cuda:0" if named == "cuda" else named
-    if auto is not None:
-        return auto
+    return auto or usual_device(named)
+
+
+def usual_device(device: str) -> str:
+    """``device``, or for ``auto`` that of this machine: its first GPU, or the CPU."""
+    if device != "auto":
+        return device
     import torch
 
     return "cuda:0" if torch.cuda.is_available() else "cpu"

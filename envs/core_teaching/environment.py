@@ -85,12 +85,12 @@ class CoreTeachingEnv(ConversationEnv):
         ``hint_probability`` (0.5).
         """
         settings, mode = self.settings, options.get("mode", "train")
-        step, evaluating = int(options.get("step", 0)), mode == "eval"
-        epoch = int(options.get("epoch", 1))
+        step, evaluating = self.number_of(options, "step", 0), mode == "eval"
+        epoch = self.number_of(options, "epoch", 1)
         weights = NO_WEIGHTS if evaluating else weights_at(settings, epoch)
         hint_probability = settings.hint_probability
         if mode == "probe":
-            hint_probability = float(options.get("hint_probability", _PROBE_HINT_PROBABILITY))
+            hint_probability = self.number_of(options, "hint_probability", _PROBE_HINT_PROBABILITY)
         first, second = self._rounds(mode)
         limit = token_limit(settings, training=not evaluating)
 

@@ -104,7 +104,7 @@ class EapoConsultationEnv(ConversationEnv):
         """
         settings, mode = self.settings, options.get("mode", "train")
         training = mode == "train"
-        step = int(options.get("step", 1))
+        step = self.number_of(options, "step", 1)
         turns = settings.budget
         if training:
             turns = turn_budget(
@@ -113,7 +113,7 @@ class EapoConsultationEnv(ConversationEnv):
         episode = Consultation(
             mode=mode,
             step=step,
-            replica=int(options.get("replica", 0)),
+            replica=self.number_of(options, "replica", 0),
             consult=_CONSULT.get(mode, settings.consult),
             acceptance=acceptance(fading_of(settings), step) if training else 1.0,
             turns_allowed=turns,

@@ -118,6 +118,8 @@ def distill(settings: DistillSettings) -> None:
     """
     if settings.scoring != ScoringSettings() and not settings.only_right:
         raise UserError("--scoring: no answer is checked here without --only-right; leave it out")
+    if settings.scoring.encoder != ScoringSettings().encoder:
+        raise UserError("--scoring.encoder: no texts are compared here; leave it out")
     if is_player(settings.policy):
         raise UserError(f"{settings.policy} is not a model to train; name one with --policy")
     check_new(settings.out, flag="--out")

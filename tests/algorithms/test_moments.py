@@ -70,9 +70,9 @@ def test_a_checkpoint_goes_on_bit_for_bit(tiny, make_rows, tmp_path) -> None:
 
 def test_without_the_library_they_are_refused(tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coterie.algorithms.settings.find_spec", lambda name: None)
-    check_moments(LearnerSettings())
+    check_moments(LearnerSettings(), "cpu")
     with pytest.raises(UserError, match=r'not installed: pip install -e "\.\[8bit\]"'):
-        check_moments(EIGHT)
+        check_moments(EIGHT, "cpu")
     with pytest.raises(UserError, match=r"--learner\.moments 8bit needs bitsandbytes"):
         Learner(tiny(), get("grpo"), EIGHT)
 

@@ -60,3 +60,18 @@ def test_options(kind: Any) -> None:
         kind().reset(seed=0, options={"mode": "test"})
     with pytest.raises(UserError, match=r"give a coterie\.datatypes\.Problem"):
         kind().reset(seed=0, options={"problem": "7 + 8"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "sentence"),
+    [
+        (CoreTeachingEnv, {"step": "x"}, r"options\['step'\] is 'x'; give a whole number"),
+        (CoreTeachingEnv, {"epoch": float("inf")}, "is inf; give a whole number"),
+        (CoreTeachingEnv, {"mode": "probe", "hint_probability": None}, "is None; give a number"),
+        (EapoConsultationEnv, {"step": [1]}, r"options\['step'\] is \[1\]; give a whole number"),
+        (EapoConsultationEnv, {"replica": "x"}, r"options\['replica'\] is 'x'"),
+    ],
+)
+def test_options_that_are_no_numbers(kind: Any, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        kind().reset(seed=0, options=options)

@@ -20,7 +20,6 @@ from coterie.training.batch import (
     measured,
     sample_batch,
     with_divergences,
-    without_stale,
 )
 
 from . import rows
@@ -361,22 +360,6 @@ def test_frozen_rows_enter_only_the_groups_of_roles_that_learn() -> None:
     assert [row.role for row in batch.rows] == ["alice"] * 4
     batch, _ = step(lambda _: [paid("p", rewards)], get("grpo"), key="problem")
     assert [row.role for row in batch.rows] == ["alice", "alice", "large", "large"]
-
-
-def test_rows_older_than_allowed_are_dropped_and_counted() -> None:
-    versions = [("alice", 5), ("alice", 4), ("alice", 3), ("bob", 0), ("frozen", 0)]
-    batch = StepBatch([], [rows.row(role, weight_version=v) for role, v in versions], 1)
-    kept = without_stale(batch, {"alice": 5, "bob": 1}, 1)
-    del versions[2]
-    assert [(r.role, r.weight_version) for r in kept.rows] == versions
-    assert kept.stale == 1
-    assert without_stale(batch, {"alice": 5, "bob": 1}, 0).stale == 3
-
-
-def test_a_row_that_failed_is_not_stale() -> None:
-    failed = rows.row("alice", status="failed: deadline", weight_version=0)
-    batch = StepBatch([], [failed], 1)
-    assert without_stale(batch, {"alice": 5}, 1) == batch
 
 
 def test_the_divergence_of_an_agent_is_that_of_all_its_contexts() -> None:

@@ -59,7 +59,6 @@ ROLLOUT = [
     ("--rollout.call-deadline-s -1", "--rollout.call-deadline-s is -1.0; it must be above 0"),
     ("--rollout.replicas 4097", "--rollout.replicas is 4097; it must be 0 to 4096"),
     ("--rollout.overlap", "--engine vllm"),
-    (f"--rollout.overlap --rollout.max-staleness 0 {ENGINE}", "max-staleness to 1 or more"),
 ]
 EVAL_AND_SCORING = [
     ("--eval.resamples 1000000000", "--eval.resamples is 1000000000; it must be 1 to"),
@@ -125,6 +124,7 @@ PROBLEMS = [
     (f"--problems.train {LONG}", NO_NAME),
     ("--problems.train hub:", "write hub:OWNER/NAME"),
     ("--problems.held-out 100000000000", "at most 100000 can be held out"),
+    ("--problems.choice-seed 3", "such as gpqa, and there is none here; leave it out"),
     ("--problems.limit 100000000000", "lower --problems.held-out or --problems.limit"),
 ]
 LEARNER_AND_ALGORITHM = [

@@ -249,6 +249,9 @@ TAUGHT = ("--agents.solver.algo.distillation.teacher", "tiny:alice")
          "--agents.solver.algo.advantage 'no.module:f'"),
         ((*TAUGHT, "--agents.solver.learner.moments", "8bit"),
          "--agents.solver.learner.moments 8bit needs"),
+        ((*TAUGHT, "--agents.solver.device", "cpu", "--learner.moments", "paged-8bit"),
+         "--learner.moments paged-8bit is for a GPU whose memory is full, and this model is on cpu:"
+         " say 8bit"),
     ],
 )  # fmt: skip
 def test_refusals_before_a_model_is_loaded(

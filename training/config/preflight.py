@@ -22,6 +22,7 @@ from coterie.agents.team.model_specs import (
 )
 from coterie.agents.team.settings import AgentSettings
 from coterie.agents.team.teachers import check_teachers
+from coterie.agents.vllm.settings import usual_device
 from coterie.algorithms.custom import try_custom_parts
 from coterie.algorithms.settings import check_moments
 from coterie.cli.arguments import command
@@ -103,14 +104,15 @@ def check_together(settings: TrainSettings) -> None:
     algorithms = settings.algorithms
     check_environment(settings.choice, settings.env, run.group_by)
     load_host(run.engine).check(settings)
-    for role, agent in settings.agents.items():
-        if agent.trained:
-            with named_below(agent.learner_at(role)):
-                check_moments(settings.learner_of(role))
     elsewhere, agents = lives_elsewhere(settings), settings.agents
     if elsewhere:  # whose devices are not this process's
         agents = {role: replace(agent, device="auto") for role, agent in agents.items()}
     check_models(agents)
+    for role, agent in settings.agents.items():
+        if agent.trained:
+            device = None if elsewhere else usual_device(agent.device).partition(":")[0]
+            with named_below(agent.learner_at(role)):
+                check_moments(settings.learner_of(role), device)
     if settings.choice.resume is None:
         refuse(*idle_model_settings(settings))
     check_tools(settings.agents, settings.choice, settings.env)
@@ -148,7 +150,14 @@ def open_problems(settings: TrainSettings) -> PreparedProblems:
     training = (
         source[index] for source in problems.train.sources for index in range(source.size or 0)
     )
-    check_graders(settings.scoring, (*problems.evaluation, *training))
+    every = (*problems.evaluation, *training)
+    check_graders(settings.scoring, every)
+    ordered = any("choice_seed" in problem.meta for problem in every)
+    if settings.problems.choice_seed and not ordered and settings.choice.resume is None:
+        raise UserError(
+            "--problems.choice-seed orders the options of sets that list the right one first, such "
+            "as gpqa, and there is none here; leave it out"
+        )
     return problems
 
 

@@ -52,21 +52,12 @@ class RolloutSettings(Validated):
     overlap: bool = False
     """Sample the next step's episodes while the learner updates, with weights one update old; needs
     --engine vllm or tinker."""
-    max_staleness: Annotated[int, Ge(0)] = 1
-    """Drop rows sampled more than this many updates ago (counted in rollout/stale)."""
     call_deadline_s: _Deadline = None
     """Seconds after which a policy's answer counts as failed; default: no limit. Computation of a
     local model in this process does not count."""
     episode_deadline_s: _Deadline = None
     """Seconds that an episode may wait for its policies; answers still missing then count as
     failed. Computation of a local model in this process does not count."""
-
-    def check(self) -> None:
-        if self.overlap and self.max_staleness < 1:
-            raise UserError(
-                "--rollout.overlap samples with weights one update old: set "
-                "--rollout.max-staleness to 1 or more"
-            )
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,6 @@ def rollout_metrics(batch: StepBatch, tokens: int, tally: Tally) -> dict[str, fl
         "rollout/tokens_total": float(tally.tokens),
         "rollout/learner_tokens_total": float(tally.learner_tokens),
         "rollout/rounds": float(batch.rounds),
-        "rollout/stale": float(batch.stale),
         "rollout/failed": float(failed_agents + empty),
     }
 

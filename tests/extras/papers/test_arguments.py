@@ -71,6 +71,10 @@ def nothing_begins(monkeypatch: pytest.MonkeyPatch) -> None:
         ("distill", "missing: --out (Folder of the trained policy; must be new or"),
         (f"{RUN} --steps 0", "--steps is 0; it must be at least 1"),
         (f"{RUN} --policy scripted:silent", "not a model to train"),
+        (
+            f"{RUN} --only-right --scoring.encoder minilm",
+            "--scoring.encoder: no texts are compared",
+        ),
         ("sweep core-55", "unknown table 'core-55'; did you mean 'core-5'"),
         ("sweep core-3", "has no miniature"),
         ("sweep core-1 --seeds 0 0", "none twice"),
