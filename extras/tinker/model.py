@@ -54,8 +54,8 @@ class ServerModel:
     prices: Prices | None
     marks: tuple[str, ...] = ()
     """The text of each of the codec's ``eos_ids``."""
-    here: str = ""
-    """What the base model is called on this machine."""
+    local_name: str = ""
+    """Name or folder of the base model on this machine."""
     version: int = 0
     tokens: Tokens = field(default_factory=Tokens)
 
