@@ -15,7 +15,7 @@ class LearnerSettings(Validated):
     """The optimizer of each trained role. The defaults suit full training of the tiny models."""
 
     lr: Annotated[float, Gt(0)] = 1e-3
-    """Peak learning rate, which suits tiny models; larger ones have rates by size."""
+    """Peak learning rate. The default suits tiny models; larger ones have defaults by size."""
     # training/config/model_defaults.py has these rates.
     betas: Annotated[tuple[float, float], Interval(ge=0, lt=1)] = (0.9, 0.98)
     """Decay rates of AdamW's two moments."""
@@ -103,10 +103,14 @@ def lr_factor(
     total: int | None,
     step: float = 1.0,
 ) -> float:
-    """Share of the peak learning rate for the optimizer step that follows ``done`` training steps.
+    """Return the share of the peak learning rate that the next optimizer step takes.
 
-    Rises linearly so that it is complete after ``warmup``, then constant or down to 0 at ``total``.
-    ``step`` is what one optimizer step counts for, in training steps.
+    Args:
+        done: training steps so far; a fraction within a step of several optimizer steps.
+        schedule: what follows the warm-up.
+        warmup: training steps over which the share rises to 1.
+        total: training steps after which a decaying schedule is at 0; None: it never decays.
+        step: length of one optimizer step, in training steps.
     """
     if done + step < warmup:
         return (done + step) / warmup

@@ -1,5 +1,5 @@
-"""The help text of a choice: ``--help`` shows the settings of its run, environment and algorithm,
-``--help-all`` shows all of them."""
+"""Help texts: ``--help`` shows the settings of the run, its environment and its algorithm;
+``--help-all`` shows all settings."""
 
 import dataclasses
 import inspect

@@ -212,8 +212,8 @@ class _Adapted(SpacedEnv):
             if self.kind == "text" and not reads:
                 # The agent gets its observation at its turn.
                 content = ""
-            asked = reads and (self._in_turns or _says_active(observation))
-            shown[agent] = {self.kind: content, "active": int(asked)}
+            active = reads and (self._in_turns or _says_active(observation))
+            shown[agent] = {self.kind: content, "active": int(active)}
         return shown
 
     def _content(self, agent: str, observation: Any) -> Any:

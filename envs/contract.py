@@ -123,18 +123,18 @@ def why_not_paid(agent: str, terms: Mapping[str, float], paid: float) -> str:
 
 
 def why_no_info(
-    agent: str, info: Mapping[str, Any], *, asked: bool = True, tokens: bool = False
+    agent: str, info: Mapping[str, Any], *, active: bool = True, tokens: bool = False
 ) -> str:
     """Check an agent's info.
 
     Args:
         agent: the agent.
         info: any mapping; keys that the contract does not name are ignored.
-        asked: whether the agent is active; limits apply only then.
+        active: whether the agent is active; limits apply only then.
         tokens: whether the agent reads ids; ``CONTEXTS`` are then ids too.
     """
     for key, value in info.items():
-        rule = _RULES.get(key) or (_LIMITS.get(key) if asked else None)
+        rule = _RULES.get(key) or (_LIMITS.get(key) if active else None)
         if key in CONTEXTS and tokens:
             rule = (_ids, "a list of token ids")
         if rule is not None and not rule[0](value):
@@ -153,11 +153,11 @@ def why_no_metadata(metadata: Any) -> str:
 
 
 def python_info(
-    agent: str, info: Mapping[str, Any], *, asked: bool = True, tokens: bool = False
+    agent: str, info: Mapping[str, Any], *, active: bool = True, tokens: bool = False
 ) -> tuple[dict[str, Any], str]:
     """Convert NumPy numbers of an info to Python's; return the info and the result of
     :func:`why_no_info`, which takes the same arguments."""
-    flags = {"asked": asked, "tokens": tokens}
+    flags = {"active": active, "tokens": tokens}
     if why_no_info(agent, info, **flags):
         named = _RULES.keys() | _LIMITS.keys()
         info = {key: _python_of(item) if key in named else item for key, item in info.items()}

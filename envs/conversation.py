@@ -425,7 +425,7 @@ class ConversationEnv(ProblemEnv):
         """Convert NumPy numbers to Python's, and test the infos against the contract."""
         keys = self.metadata.get("group_keys", ())
         for agent in infos:
-            infos[agent], why = python_info(agent, infos[agent], asked=False)
+            infos[agent], why = python_info(agent, infos[agent], active=False)
             if why:
                 self._refuse(f"ended, and {why}")
             if why := why_not_grouped(agent, infos[agent]["groups"], keys):

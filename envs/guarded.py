@@ -139,14 +139,14 @@ class Guarded(ParallelEnv[str, Any, Any]):
         # An agent may end without a last observation.
         for agent in dict.fromkeys([*living, *observations]):
             observation, info = observations.get(agent), infos.get(agent)
-            asked = agent in observations
+            active = agent in observations
             if isinstance(observation, Mapping) and "active" in observation:
-                asked = self._truth(f"'active' of {agent}", observation["active"])
+                active = self._truth(f"'active' of {agent}", observation["active"])
             if info is None:
                 info = {}
             if not isinstance(info, Mapping):
                 self._hold(f"the info of {agent} is {info!r:.100}: it must be a dictionary")
-            checked[agent], why = python_info(agent, info, asked=asked, tokens=self._tokens)
+            checked[agent], why = python_info(agent, info, active=active, tokens=self._tokens)
             self._hold(why)
         return checked
 

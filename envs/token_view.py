@@ -198,8 +198,8 @@ class _Context:
         )
         ids = None
         if self._tools and getattr(self.codec, "knows_tools", False):
-            asked = [{"role": "user", "content": text}]
-            ids = self.codec.open_chat(asked, self._tools)  # pyright: ignore[reportAttributeAccessIssue]
+            messages = [{"role": "user", "content": text}]
+            ids = self.codec.open_chat(messages, self._tools)  # pyright: ignore[reportAttributeAccessIssue]
         return (self.codec.open(shown) if ids is None else ids), shown
 
     def _following(self, text: str, results: Sequence[Mapping[str, Any]]) -> list[int]:

@@ -180,7 +180,7 @@ class Deferral:
     deferred_QS: npt.NDArray[Any]
     """Whether the large model answers, or with what probability."""
     threshold_Q: Floats | None = None
-    """Threshold of each question, if any; it allows a curve."""
+    """Threshold of each question; None: no threshold decided, so there is no curve."""
 
     def of(self, chosen_Q: Mask) -> "Deferral":
         """The decisions on the chosen questions."""
@@ -257,7 +257,7 @@ def average(sets: Sequence[Mapping[str, Resampled]]) -> dict[str, Resampled]:
     ECE, AUROC and ``random_gain`` are averaged over sets; ``saving`` is that of the mean costs.
 
     Args:
-        sets: the metrics of each set, with as many resamples and independent ones.
+        sets: the metrics of each set, from equally many independent resamples.
     """
     counts = [next(iter(metrics_of_set.values())).count for metrics_of_set in sets]
     weights = as_floats(counts) / sum(counts)

@@ -1,4 +1,5 @@
-"""What all tables share: numbers and intervals as text, and the layout for a terminal."""
+"""What all tables share: numbers and intervals as text, and the layout for a terminal. The table
+that a run ends with is in :mod:`coterie.evaluation.run_table`."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence

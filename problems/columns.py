@@ -116,8 +116,8 @@ class Met:
     def notes(self) -> tuple[str, ...]:
         """Notes for the user."""
         left_out = self.left_out.difference(_PLAINLY_ABOUT)
-        told = (("the question includes", self.added), ("the question leaves out", left_out))
-        return tuple(f"{verb} {', '.join(sorted(names))}" for verb, names in told if names)
+        parts = (("the question includes", self.added), ("the question leaves out", left_out))
+        return tuple(f"{verb} {', '.join(sorted(names))}" for verb, names in parts if names)
 
 
 def flat(row: Row) -> Row:

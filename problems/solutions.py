@@ -1,4 +1,4 @@
-r"""Worked solutions of problems, in ``meta["solution"]``.
+"""Worked solutions of problems, in ``meta["solution"]``.
 
 Generators write them. They are read from a data set if :class:`coterie.problems.columns.Columns`
 has ``worked`` set.

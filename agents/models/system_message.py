@@ -19,8 +19,8 @@ def system_markup(tokenizer: Any) -> tuple[str, str, str]:
     """
     if not tokenizer.chat_template:
         raise UserError("has no chat template")
-    asked = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": _USER}]
-    (shown,) = render(tokenizer, [asked])
+    conversation = [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": _USER}]
+    (shown,) = render(tokenizer, [conversation])
     if shown.text is None:
         raise UserError(f"has a chat template without a system role ({shown.why})")
     before, _, rest = shown.text.partition(_SYSTEM)

@@ -37,8 +37,9 @@ class ProcessorLoad:
 
 
 def use_free_threads(since: ProcessorLoad) -> int:
-    """Compute with as many threads as processors were idle or used by us ``since`` then, at least
-    one; return the number. A number set by :func:`fix_threads` or OMP_NUM_THREADS stays."""
+    """Set torch's threads to the number of processors that other programs have left free since
+    then, at least one, and return it. A number set by :func:`fix_threads` or OMP_NUM_THREADS
+    stays."""
     count = torch.get_num_threads()
     if not _fixed and "OMP_NUM_THREADS" not in os.environ:
         count = min(count, free_threads(since, ProcessorLoad.now(), len(_usable()), _quota()))

@@ -108,8 +108,8 @@ def head_of(weight_VD: Tensor, dtype: torch.dtype) -> Matrix:
     head_VD = weight_VD.detach().to(dtype)
     if not packs(head_VD):
         return head_VD.t()
-    version, held = _HEADS.get(weight_VD, (-1, lambda: None))
-    packed = held()
+    version, reference = _HEADS.get(weight_VD, (-1, lambda: None))
+    packed = reference()
     if packed is None or version != weight_VD._version or packed.blocks.dtype != dtype:
         packed = pack(head_VD)
         _HEADS[weight_VD] = weight_VD._version, weakref.ref(packed)

@@ -72,7 +72,7 @@ def check_engine(
         UserError: one sentence that names the flag.
     """
     if engine != "vllm":
-        if settings != VllmSettings() or any(own != "auto" for _, own in devices):
+        if settings != VllmSettings() or any(of_engine != "auto" for _, of_engine in devices):
             raise UserError("--vllm.* and --agents.ROLE.engine-device need --engine vllm")
         return
     if find_spec("vllm") is None:
@@ -85,8 +85,8 @@ def check_engine(
             "--engine vllm has no model to sample from: all roles are scripts or servers; leave "
             "it out"
         )
-    places = [_place(device, own, auto) for device, own in devices]
-    models = [_place(device, "auto", auto) for device, _ in devices]
+    places = [_place(of_model, of_engine, auto) for of_model, of_engine in devices]
+    models = [_place(of_model, "auto", auto) for of_model, _ in devices]
     gpus, shared = [place != "cpu" for place in places], len(set(places)) < len(places)
     refuse(
         (
@@ -115,8 +115,8 @@ def check_engine(
     )
 
 
-def _place(device: str, own: str, auto: str | None) -> str:
-    named = device if own == "auto" else own
+def _place(of_model: str, of_engine: str, auto: str | None) -> str:
+    named = of_model if of_engine == "auto" else of_engine
     if named != "auto":
         return "cuda:0" if named == "cuda" else named
     return auto or usual_device(named)

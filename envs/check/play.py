@@ -153,8 +153,8 @@ class _History:
                 f"the observation of {agent} is not in its observation space {space}: "
                 f"{_brief(observation)}"
             )
-            asked = agent not in over and _active(observation)
-            _check_info(agent, infos[agent], asked=asked, tokens="tokens" in observation)
+            active = agent not in over and _active(observation)
+            _check_info(agent, infos[agent], active=active, tokens="tokens" in observation)
             self._check_context(agent, observation, fresh=bool(infos[agent].get("fresh")))
         _check_aliases({agent: infos[agent] for agent in live})
         self._kept.append((observations, copy.deepcopy(observations)))
@@ -238,7 +238,7 @@ def _check_living(live: list[str], now: list[str], over: set[str], dead: set[str
     )
 
 
-def _check_info(agent: str, info: Any, *, asked: bool, tokens: bool) -> None:
+def _check_info(agent: str, info: Any, *, active: bool, tokens: bool) -> None:
     assert isinstance(info, dict), f"the info of {agent} is a {type(info).__name__}"
     # A token view gives contexts as ids.
     ids = CONTEXTS if tokens else set()
@@ -249,7 +249,7 @@ def _check_info(agent: str, info: Any, *, asked: bool, tokens: bool) -> None:
             "str, int of at most 64 bits, float, bool, None, lists, dictionaries whose keys are "
             "strings, and .item() of NumPy's scalars"
         )
-    _hold(why_no_info(agent, info, asked=asked, tokens=tokens))
+    _hold(why_no_info(agent, info, active=active, tokens=tokens))
 
 
 def _check_last_info(env: Any, agent: str, info: Mapping[str, Any], paid: float) -> None:

@@ -94,7 +94,7 @@ _TABLE_1 = {
 }
 
 
-def _main(problems: str, title: str) -> Table:
+def _all_systems(problems: str, title: str) -> Table:
     return Table(
         title,
         (_L1, _RLVR, _BRIER),
@@ -212,7 +212,7 @@ _PAPERS_SIZES = {
 
 TABLES = {
     "corea-1": replace(
-        _main("recall", "All systems: accuracy, cost, share that the large model answers"),
+        _all_systems("recall", "All systems: accuracy, cost, share that the large model answers"),
         columns=_TABLE_1,
         comparison=("corea", *_MODELS, *_ALL_SETS, *_OF_TABLE_1),
         instead=_SIX,
@@ -236,7 +236,7 @@ TABLES = {
     "corea-3": _suite("Confidence rewards, mean over the sets", _REWARDS, _means(*_AVERAGE), _SETS),
     "corea-4": _suite("Traces of a group, mean over the sets", _SIZES, _means(*_AVERAGE), _SETS),
     **{
-        f"corea-{number}": _main(problems, f"All systems on what stands for {name}")
+        f"corea-{number}": _all_systems(problems, f"All systems on what stands for {name}")
         for number, (name, problems) in enumerate(_SETS.items(), 5)
     },
     "corea-11": Table(
@@ -259,7 +259,7 @@ TABLES = {
     "corea-14": _suite("Traces of a group, set by set (1)", _SIZES, _by_set(_FIRST), _FIRST),
     "corea-15": _suite("Traces of a group, set by set (2)", _SIZES, _by_set(_SECOND), _SECOND),
     "corea-figure-2": replace(
-        _main("recall", "All systems at thresholds from 0 to 1.1"),
+        _all_systems("recall", "All systems at thresholds from 0 to 1.1"),
         columns=_FIGURE_2,
         rows={name: label for name, label in _SYSTEMS.items() if "-" in name or name == "corea"}
         | {"router": _SYSTEMS["router"]},

@@ -165,11 +165,11 @@ class Job:
 
     def read(self) -> dict[tuple[str, int], Record]:
         """The stored records of its problems and samples; a folder may hold more of both."""
-        asked = {problem.id for problem in self.questions.problems}
+        ids = {problem.id for problem in self.questions.problems}
         return {
             (problem, number): record
             for (problem, number), record in self.stored.read().items()
-            if problem in asked and number < self.samples
+            if problem in ids and number < self.samples
         }
 
     def missing(self) -> list[tuple[Problem, int]]:

@@ -24,8 +24,15 @@ def response_cost(
     size_ratio: float = 1.0,
     output_weight: float = OUTPUT_WEIGHT,
 ) -> Floats:
-    """``(n_prompt + w n_out) * size_ratio`` in prompt tokens of the small model; ``size_ratio`` is
-    parameters over those of the small model, nominal sizes (arXiv:2603.03752)."""
+    """Return ``(n_prompt + w n_out) * size_ratio``, a cost in prompt tokens of the small model
+    (COREA, arXiv:2603.03752).
+
+    Args:
+        prompt_tokens: n_prompt, of any shape.
+        output_tokens: n_out, of the same shape.
+        size_ratio: nominal parameters of the model over those of the small one.
+        output_weight: w, the price of an output token in prompt tokens.
+    """
     return (as_floats(prompt_tokens) + output_weight * as_floats(output_tokens)) * size_ratio
 
 
@@ -113,7 +120,8 @@ def performance_gap_recovered(
 
 
 def average_gap_recovered(curve: DeferralCurve) -> float:
-    """APGR: area under the recovered gap over the deferred share in [0, 1]; .5 is random."""
+    """APGR: area under the recovered gap over the deferred share in [0, 1]; .5 is random deferral
+    (RouteLLM, arXiv:2406.18665)."""
     deferred_D, accuracy_D = _complete(curve)
     recovered_D = performance_gap_recovered(accuracy_D, curve.accuracy_small, curve.accuracy_large)
     return float(np.trapezoid(recovered_D, deferred_D))

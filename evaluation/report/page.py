@@ -52,8 +52,11 @@ def page(
         run: data of the run.
         episodes: maximum number of episodes.
         which: which episodes: evenly spaced over the run, the first, or the last.
-        only: a tag that they must have.
-        megabytes: maximum size of the episodes; long ones are fewer.
+        only: a tag that they must have; None: any.
+        megabytes: maximum size of all episodes together, in MiB.
+
+    Raises:
+        UserError: episodes of this run cannot have the tag ``only``.
     """
     notes = list(run.missing)
     roles = [str(role) for role in run.setting("choice", "roles", default=[])]
@@ -68,7 +71,7 @@ def page(
     chosen = choose(entries, episodes, which, only)
     shown = _episodes(run, log, chosen, megabytes, notes, labels)
     style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    learning = curves(run.metrics, roles, _main(evaluation, roles))
+    learning = curves(run.metrics, roles, _main_metrics(evaluation, roles))
     charts = _charts(
         learning, tag_panel(entries, tags), held_out(run.evaluations, roles), roles, tags
     )
@@ -162,7 +165,7 @@ def _fitting(shown: list[Shown], room: int) -> list[Shown]:
     return []
 
 
-def _main(evaluation: Evaluation | None, roles: list[str]) -> set[str]:
+def _main_metrics(evaluation: Evaluation | None, roles: list[str]) -> set[str]:
     """The metrics whose curves come first."""
     headline = evaluation.headline(roles) if evaluation else []
     return {*headline, *(f"learner/{role}/entropy" for role in roles)}

@@ -155,8 +155,8 @@ def _use(repo: str, folders: Mapping[str, str], adapters: Mapping[str, str]) -> 
         where = f'"{repo}"' + (f', subfolder="{folder}"' if folder else "")
         lines += ["", f"{role}_tokenizer = AutoTokenizer.from_pretrained({where})"]
         if role in adapters:
-            base = _base(adapters[role])
-            lines.append(f"{role}_base = AutoModelForCausalLM.from_pretrained({base}")
+            base, remark = _base(adapters[role])
+            lines.append(f"{role}_base = AutoModelForCausalLM.from_pretrained({base}){remark}")
             lines.append(f"{role} = PeftModel.from_pretrained({role}_base, {where})")
         else:
             lines.append(f"{role} = AutoModelForCausalLM.from_pretrained({where})")
@@ -166,19 +166,24 @@ def _use(repo: str, folders: Mapping[str, str], adapters: Mapping[str, str]) -> 
 def _systems(run: RunData, roles: Iterable[str]) -> str:
     """A paragraph with the system message of each role that had one in training."""
     agents = run.config["agents"]
-    told = {role: text for role in roles if (text := agents[role].get("system"))}
-    lines = [f"- `{role}`: {json.dumps(text, ensure_ascii=False)}" for role, text in told.items()]
+    messages = {role: text for role in roles if (text := agents[role].get("system"))}
+    lines = [
+        f"- `{role}`: {json.dumps(text, ensure_ascii=False)}" for role, text in messages.items()
+    ]
     begin = "Begin each conversation with the system message of training (a JSON string):\n\n"
     return f"{begin}{chr(10).join(lines)}\n\n" if lines else ""
 
 
-def _base(model: str) -> str:
-    """The argument that loads ``model``, its closing bracket, and a remark where it needs one."""
+def _base(model: str) -> tuple[str, str]:
+    """(the argument that loads ``model``, a comment for the end of the line)."""
     if model.startswith(_TINY):
-        return f'TINY / "{model.removeprefix(_TINY)}")  # ships with Coterie'
+        return f'TINY / "{model.removeprefix(_TINY)}"', "  # ships with Coterie"
     if is_on_hub(model):
-        return f'"{model}")'
-    return f'"PATH/{name_of(model)}")  # not on the hub: your copy of what it was trained from'
+        return f'"{model}"', ""
+    return (
+        f'"PATH/{name_of(model)}"',
+        "  # not on the hub: your copy of what it was trained from",
+    )
 
 
 def _origin(run: RunData, environment: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -152,8 +152,8 @@ def evaluations(
     seconds = 0.0
     for model in answering:
         more = max(longest - model.answer, 0)
-        asked = replace(model, rows=share, answer=model.answer + more, longest=model.longest + more)
-        seconds += _sampling_s(settings, asked, cards)
+        plan = replace(model, rows=share, answer=model.answer + more, longest=model.longest + more)
+        seconds += _sampling_s(settings, plan, cards)
     return EvaluationPlan(times, problems, times * each, times * seconds / 3600)
 
 
@@ -204,14 +204,14 @@ def rows_of(settings: TrainSettings, role: str) -> tuple[int, float]:
     replicas = replicas_of(settings, env.metadata)
     # Agents with the same first prompt share it, and so do replicas.
     first, _ = env.reset(seed=0)
-    asked_first = Counter(
+    agents_by_prompt = Counter(
         seen["tokens"].tobytes()
         for agent, seen in first.items()
         if role_of(agent) == role and seen.get("active", 1)
     )
     env.close()
     rows = max(1, replicas * agents)
-    alike = replicas * max(asked_first.values()) if asked_first else 1
+    alike = replicas * max(agents_by_prompt.values()) if agents_by_prompt else 1
     learns = envs.spec(choice.env).learns
-    asked = learns is None or role in learns(settings.env)
-    return asked * settings.rollout.problems_per_step * rows, (rows - alike + 1) / rows
+    can_learn = learns is None or role in learns(settings.env)
+    return can_learn * settings.rollout.problems_per_step * rows, (rows - alike + 1) / rows

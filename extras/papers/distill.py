@@ -174,8 +174,8 @@ def distill(settings: DistillSettings) -> None:
             spent = asyncio.run(run())
     trained.export(settings.out / "final" / "policy")
     seen = stream.forms(spent["steps"] * settings.problems_per_step)
-    told = {"settings": to_plain(settings), "forms": sorted(seen)}
-    write_or_keep(settings.out / STORED, json.dumps(told))
+    record = {"settings": to_plain(settings), "forms": sorted(seen)}
+    write_or_keep(settings.out / STORED, json.dumps(record))
     write_or_keep(settings.out / "distillation.json", json.dumps(spent))
     console.print(
         f"{spent['learned_tokens']:,} tokens learned of {spent['expert_tokens']:,} that the expert "

@@ -99,17 +99,18 @@ def _output_of(source: str, limits: ProgramLimits, longest: int) -> str:
         os.dup2(asks[1], asks[0])
         os.dup2(asks[1], answers[1])
         link = Link(answers[0], asks[1])
-        timers = [threading.Timer(s, player.kill) for s in (START_S, limits.deadline_s)]
-        for timer in timers:
+        start_timer = threading.Timer(START_S, player.kill)
+        deadline_timer = threading.Timer(limits.deadline_s, player.kill)
+        for timer in (start_timer, deadline_timer):
             stack.callback(timer.cancel)
         try:
-            timers[0].start()
+            start_timer.start()
             if link.receive() != "ready":
                 raise UserError(CANNOT)
         except BrokenLinkError:
             raise UserError(CANNOT) from None
-        timers[0].cancel()
-        timers[1].start()
+        start_timer.cancel()
+        deadline_timer.start()
         source = source.encode("utf-8", "replace").decode()
         head = f"SOURCE = {source!r}\nLONGEST = {longest}\n"
         program = job_of(Program((head + _PROGRAM,)), "output")
@@ -120,7 +121,10 @@ def _output_of(source: str, limits: ProgramLimits, longest: int) -> str:
                 return _shown(link.receive(), longest)
         except BrokenLinkError:
             pass
-        return "killed: out of time or memory\n" if timers[1].finished.is_set() else "killed\n"
+        # A timer that has fired is finished, and so is one that was cancelled; this one is not
+        # cancelled before the stack closes.
+        late = deadline_timer.finished.is_set()
+        return "killed: out of time or memory\n" if late else "killed\n"
 
 
 def _shown(reply: Any, longest: int) -> str:

@@ -40,7 +40,7 @@ def fetch_adapter(weights: ServerWeights, name: str, state: str, folder: Path) -
     try:
         saved = weights.client.save_weights_for_sampler(name)
         path = service.wait(f"save the weights of {model.role}", saved).path
-        _unpack(_archive(service, path), folder, model.here)
+        _unpack(_archive(service, path), folder, model.local_name)
         (folder / ELSEWHERE).unlink(missing_ok=True)
     except Exception as error:  # whatever the server gave out, the run has its result
         for file in _FILES:

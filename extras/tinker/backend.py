@@ -120,22 +120,22 @@ class TinkerBackend:
         for role in self._learners:
             algorithm = learning.algorithm_of(role)
             distillation = algorithm.distillation
-            own = distillation.beta > 0 and distillation.reader == "start"
-            what = {
+            reads_start = distillation.beta > 0 and distillation.reader == "start"
+            needed_by = {
                 "--algo.distillation.teacher": bool(distillation.teacher),
-                "--algo.distillation.reader start": own and not distillation.teacher,
+                "--algo.distillation.reader start": reads_start and not distillation.teacher,
                 "--algo.kl-coefficient": algorithm.kl_coefficient > 0,
                 "--algo.kl-in-reward": algorithm.kl_in_reward > 0,
             }
-            needs = [flag for flag, needed in what.items() if needed]
-            if not needs:
+            flags = [flag for flag, needed in needed_by.items() if needed]
+            if not flags:
                 continue
             model = self._models[role]
             try:
                 self._score_with_base(model, [_PROBE])
             except NoAnswer as error:
                 raise UserError(
-                    f"{needs[0]} needs log-probabilities of prompts: {error}; leave it out for "
+                    f"{flags[0]} needs log-probabilities of prompts: {error}; leave it out for "
                     f"{role}, or take another server"
                 ) from None
 

@@ -148,7 +148,7 @@ def check_served(
     served = {str(name) for entry in entries if (name := entry.get("model_name"))}
     for player, agent in models.items():
         folder = local_folder(model_spec(agent))
-        name = server.name_of(agent.model, [str(folder.resolve())] if folder else [])
+        name = server.name_of(agent.model, str(folder.resolve()) if folder else None)
         if served and name not in served:
             few = ", ".join(sorted(served)[:8])
             role = player.partition(SEAT)[0]

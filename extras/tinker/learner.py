@@ -1,7 +1,7 @@
 """The learner of a role whose weights are on a server.
 
-A server takes gradients of losses of its own; those of this project are more. So the loss is
-computed here, from the server's log-probabilities, and only its derivatives go to the server: with
+A server computes the gradients of a few losses only. So the loss is computed here, from the
+server's log-probabilities, and only its derivatives go to the server: with
 c_t = dL/dlog pi_t, the cross-entropy -sum_t w_t log pi_t with weights w_t = -c_t has the gradient
 of L (the surrogate of ``TrainingClient.forward_backward_custom``). Any loss of sampled tokens
 learns in this way, and several optimizer steps on one batch do, too.
@@ -36,9 +36,9 @@ from coterie.extras.tinker.model import ServerModel
 from coterie.extras.tinker.service import Service, package
 
 SCALE = 2.0**-10
-"""Factor of all gradients. Servers agree on a sum of weighted tokens only where the weights add up
-to 1 at most: some divide by a larger sum. AdamW with its epsilon and its clip in the same units
-takes the same steps at any scale."""
+"""Factor of all gradients. Some servers divide a loss by the sum of its weights where that is above
+1; scaled weights stay below. AdamW takes the same steps at any scale if its epsilon and the norm at
+which gradients are clipped are scaled, too."""
 _EPSILON = 1e-8
 """AdamW's, as in torch."""
 
@@ -158,7 +158,7 @@ class ServerLearner(StepLearner):
         self._rereading = Rereading(algorithm.distillation, self, self._with_weights)
 
     def logprobs(self, rows: Sequence[Trajectory]) -> list[Tensor]:
-        """The log-probabilities of rereading, under the weights that it has chosen."""
+        """Log-probabilities under the weights that rereading has chosen, (T - 1,) for each row."""
         return self._source(rows)
 
     def likeliest(self, rows: Sequence[Trajectory], count: int) -> Any:

@@ -54,8 +54,8 @@ class ServerModel:
     prices: Prices | None
     marks: tuple[str, ...] = ()
     """The text of each of the codec's ``eos_ids``."""
-    here: str = ""
-    """What the base model is called on this machine."""
+    local_name: str = ""
+    """Name or folder of the base model on this machine."""
     version: int = 0
     tokens: Tokens = field(default_factory=Tokens)
 
@@ -102,7 +102,7 @@ def server_model(role: str, agent: AgentSettings, settings: TinkerSettings) -> S
         eos_ids=ends if isinstance(ends, list) else [] if ends is None else [ends],
         context=context,
     )
-    path = [str(folder.resolve())] if folder else []
+    path = str(folder.resolve()) if folder else None
     return ServerModel(
         role,
         settings.name_of(agent.model, path),
@@ -111,5 +111,5 @@ def server_model(role: str, agent: AgentSettings, settings: TinkerSettings) -> S
         agent.lora_rank,
         settings.prices_of(agent.model),
         tuple(map(str, tokenizer.convert_ids_to_tokens(list(codec.eos_ids)))),
-        agent.model if agent.model.startswith("tiny:") else next(iter(path), agent.model),
+        agent.model if agent.model.startswith("tiny:") else path or agent.model,
     )

@@ -1,7 +1,6 @@
 """Settings of a server with Tinker's API."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -16,12 +15,14 @@ _URL = re.compile(r"https?://[^\s/]+(/\S*)?")
 
 @dataclass(frozen=True)
 class Prices:
-    """What a million tokens cost."""
+    """Prices of a million tokens, in the user's currency."""
 
     prefill: float
     """Tokens of prompts, and tokens that are scored."""
     sample: float
+    """Tokens of answers."""
     train: float
+    """Tokens of rows that are learned."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,10 @@ class TinkerSettings(Validated):
             )
         return model.strip(), Prices(prefill, sample, train)
 
-    def name_of(self, model: str, folder: Sequence[str] = ()) -> str:
-        """The server's name of ``model``: from ``names``, else that of its local ``folder``."""
-        names = dict(map(self.parse_name, self.names))
-        return names.get(model) or next(iter(folder), model)
+    def name_of(self, model: str, folder: str | None = None) -> str:
+        """The server's name of ``model``: from ``names``, else its local ``folder``, else its own
+        name."""
+        return dict(map(self.parse_name, self.names)).get(model) or folder or model
 
     def prices_of(self, model: str) -> Prices | None:
         """The prices of ``model``; None: they are not given."""

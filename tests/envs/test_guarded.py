@@ -115,7 +115,7 @@ def test_reward_terms_that_do_not_sum_to_the_reward_are_refused() -> None:
 
 def test_who_is_not_asked_has_no_limits() -> None:
     idle = {"max_new_tokens": 0}
-    assert why_no_info("a_0", idle, asked=False) == ""
+    assert why_no_info("a_0", idle, active=False) == ""
     assert why_no_info("a_0", idle) == "max_new_tokens of a_0 is 0: it must be an int of at least 1"
 
 

@@ -185,8 +185,8 @@ def test_prices_and_names() -> None:
     )
     assert settings.prices_of("A/a") == Prices(1, 2, 3)
     assert settings.prices_of("B/b") == Prices(0.5, 4, 6)
-    assert settings.name_of("tiny:alice", ["/here"]) == "/models/alice"
-    assert settings.name_of("tiny:bob", ["/here"]) == "/here"
+    assert settings.name_of("tiny:alice", "/here") == "/models/alice"
+    assert settings.name_of("tiny:bob", "/here") == "/here"
     assert settings.name_of("A/a") == "A/a"
 
 
