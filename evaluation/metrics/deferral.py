@@ -10,9 +10,6 @@ import numpy.typing as npt
 from coterie.evaluation.metrics.means import Floats, as_floats
 from coterie.rewards.confidence import ThresholdSource
 
-OUTPUT_WEIGHT = 4.0
-"""Price of an output token in prompt tokens (COREA, arXiv:2603.03752)."""
-
 _GRID = tuple(step / 20 for step in range(23))
 _STEP = 1e-9
 
@@ -21,8 +18,8 @@ def response_cost(
     prompt_tokens: npt.ArrayLike,
     output_tokens: npt.ArrayLike,
     *,
-    size_ratio: float = 1.0,
-    output_weight: float = OUTPUT_WEIGHT,
+    size_ratio: float,
+    output_weight: float,
 ) -> Floats:
     """``(n_prompt + w n_out) * size_ratio`` in prompt tokens of the small model; ``size_ratio`` is
     parameters over those of the small model, nominal sizes (arXiv:2603.03752)."""
@@ -104,26 +101,24 @@ def area_over_random(curve: DeferralCurve) -> float:
     return float(np.trapezoid(accuracy_D - chord_D, deferred_D))
 
 
-def performance_gap_recovered(
-    accuracy: npt.ArrayLike, accuracy_small: float, accuracy_large: float
-) -> Floats:
-    """``(acc - acc_S) / (acc_L - acc_S)`` (RouteLLM, arXiv:2406.18665); NaN without a gap."""
-    gap = accuracy_large - accuracy_small
-    return (as_floats(accuracy) - accuracy_small) / (gap if gap else np.nan)
+def _recovered(curve: DeferralCurve) -> tuple[Floats, Floats]:
+    """(deferred shares, ``(acc - acc_S) / (acc_L - acc_S)`` at each) (RouteLLM, arXiv:2406.18665);
+    NaN without a gap."""
+    deferred_D, accuracy_D = _complete(curve)
+    gap = curve.accuracy_large - curve.accuracy_small
+    return deferred_D, (accuracy_D - curve.accuracy_small) / (gap if gap else np.nan)
 
 
 def average_gap_recovered(curve: DeferralCurve) -> float:
     """APGR: area under the recovered gap over the deferred share in [0, 1]; .5 is random."""
-    deferred_D, accuracy_D = _complete(curve)
-    recovered_D = performance_gap_recovered(accuracy_D, curve.accuracy_small, curve.accuracy_large)
+    deferred_D, recovered_D = _recovered(curve)
     return float(np.trapezoid(recovered_D, deferred_D))
 
 
 def call_performance_threshold(curve: DeferralCurve, recovered: float) -> float:
     """CPT(x): the smallest deferred share that recovers ``recovered`` of the gap, linear between
     points (arXiv:2406.18665); NaN where it is never reached."""
-    deferred_D, accuracy_D = _complete(curve)
-    recovered_D = performance_gap_recovered(accuracy_D, curve.accuracy_small, curve.accuracy_large)
+    deferred_D, recovered_D = _recovered(curve)
     return _first_reached(recovered_D, deferred_D, recovered)
 
 
@@ -148,15 +143,19 @@ def _first_reached(value_D: Floats, price_D: Floats, wanted: float) -> float:
     return float(price_D[first - 1] + share * (price_D[first] - price_D[first - 1]))
 
 
-def choose_threshold(
-    curve: DeferralCurve,
-    source: ThresholdSource,
-    *,
-    accuracy_loss: float = 0.01,
-    cost_share: float = 0.8,
-    cost_large: float = float("nan"),
-    fixed: float = 0.5,
-) -> float:
+@dataclass(frozen=True)
+class ThresholdChoice:
+    """How a threshold is chosen, and on which questions."""
+
+    source: ThresholdSource = "cost"
+    accuracy_loss: float = 0.01
+    cost_share: float = 0.8
+    fixed: float = 0.5
+    on_test: bool = False
+    """Choose on the scored questions themselves, as COREA does (arXiv:2603.03752)."""
+
+
+def choose_threshold(curve: DeferralCurve, choice: ThresholdChoice, cost_large: float) -> float:
     """Choose a threshold by its results on the questions of ``curve``.
 
     accuracy      the cheapest that loses at most ``accuracy_loss`` of the large model's accuracy
@@ -166,19 +165,19 @@ def choose_threshold(
 
     If no threshold keeps the bound, the nearest one is chosen.
     """
-    match source:
+    match choice.source:
         case "fixed":
-            return fixed
+            return choice.fixed
         case "large-pass@1":
             return curve.accuracy_large
         case "accuracy":
-            enough_D = curve.accuracy_D >= curve.accuracy_large - accuracy_loss - 1e-12
+            enough_D = curve.accuracy_D >= curve.accuracy_large - choice.accuracy_loss - 1e-12
             if not enough_D.any():
                 return float(curve.threshold_D[np.argmax(curve.accuracy_D)])
             cost_D = np.where(enough_D, curve.cost_D, np.inf)
             return float(curve.threshold_D[np.argmin(cost_D)])
         case "cost":
-            cheap_D = curve.cost_D <= cost_share * cost_large + 1e-12
+            cheap_D = curve.cost_D <= choice.cost_share * cost_large + 1e-12
             if not cheap_D.any():
                 return float(curve.threshold_D[np.argmin(curve.cost_D)])
             accuracy_D = np.where(cheap_D, curve.accuracy_D, -np.inf)
