@@ -54,11 +54,6 @@ def sample_jobs(jobs: Sequence[Job], settings: ComparisonSettings, console: Cons
     A response depends only on its problem and sample number, so that problems and samples can be
     added later. Failed episodes are not stored; the next call samples them again.
 
-    Args:
-        jobs: jobs with missing responses.
-        settings: settings of the comparison.
-        console: shows progress and failures.
-
     Raises:
         UserError: a model cannot be loaded, or the environment asks a role without a policy.
     """
@@ -118,19 +113,8 @@ async def sample(
     scorer: AnswerScorer,
     console: Console,
 ) -> str | None:
-    """Play episodes and store their responses, batch by batch.
-
-    Args:
-        job: the policies, and where their responses are stored.
-        team: all policies of the job.
-        wanted: (problem, episode number) of each episode.
-        settings: settings of the comparison.
-        scorer: grades answers.
-        console: shows progress.
-
-    Returns:
-        The reason of the last failure, or None.
-    """
+    """Play the episodes ``wanted``, (problem, number) each, and store their responses, batch by
+    batch; return the reason of the last failure, or None."""
     lineup = job.lineup
     roles = lineup.roles or envs.spec(lineup.env).roles
     known = {role: team.codecs[players[0].name] for role, players in lineup.policies.items()}
