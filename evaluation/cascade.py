@@ -235,10 +235,8 @@ def measure(deferral: Deferral, *, resamples: int, seed: int) -> dict[str, Resam
 def average(sets: Sequence[Mapping[str, Resampled]]) -> dict[str, Resampled]:
     """Every metric of :func:`measure` over several sets, each weighted by its questions.
 
-    ECE, AUROC and ``random_gain`` are averaged over sets; ``saving`` is that of the mean costs.
-
-    Args:
-        sets: the metrics of each set, with as many resamples and independent ones.
+    ECE, AUROC and ``random_gain`` are averaged over sets; ``saving`` is that of the mean costs. The
+    sets have as many resamples, and independent ones.
     """
     counts = [next(iter(metrics_of_set.values())).count for metrics_of_set in sets]
     weights = as_floats(counts) / sum(counts)

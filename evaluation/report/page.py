@@ -46,15 +46,8 @@ def page(
     only: str | None = None,
     megabytes: float = 16.0,
 ) -> str:
-    """The whole file as text.
-
-    Args:
-        run: data of the run.
-        episodes: maximum number of episodes.
-        which: which episodes: evenly spaced over the run, the first, or the last.
-        only: a tag that they must have.
-        megabytes: maximum size of the episodes; long ones are fewer.
-    """
+    """The whole file as text, with at most ``episodes`` that have the tag ``only``; fewer, if they
+    are longer than ``megabytes`` together."""
     notes = list(run.missing)
     roles = [str(role) for role in run.setting("choice", "roles", default=[])]
     evaluation = evaluation_for(run)
