@@ -64,11 +64,17 @@ def inherited_settings(runs: Sequence[Path | None], preset_name: str) -> list[In
     ]
 
 
-def preset_settings(name: str) -> TrainSettings:
-    """The settings that ``train.py --preset`` starts with."""
+def preset_settings(name: str, env: str = "") -> TrainSettings:
+    """The settings that ``train.py --preset`` starts with.
+
+    Raises:
+        UserError: an unknown preset, or one of no environment or of another than ``env``.
+    """
     chosen = preset_called(name)
     if not chosen.env:
         raise UserError(f"preset {name} sets no environment, so it names nothing to compare")
+    if env and chosen.env != env:
+        raise UserError(f"preset {name} is for {chosen.env}, not for {env}")
     roles = tuple(envs.spec(chosen.env).roles)
     return lay_over(chosen, defaults(Choice(chosen.env, chosen.algo, roles, chosen.train_role)))
 

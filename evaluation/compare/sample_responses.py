@@ -5,7 +5,7 @@ import dataclasses
 import gc
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -327,7 +327,9 @@ def _record_of_team(
     # An agent whose context was reset has several rows, each with its full reward.
     rows = [row for row in episode.trajectories if row.role in lineup.policies]
     last = {row.agent: row for row in rows}
-    scored_roles = _scored_roles(lineup)
+    # A role that cannot learn, such as an expert, earns nothing and counts for nothing.
+    spec = envs.spec(lineup.env)
+    learns = lineup.policies if spec.learns is None else ask(spec, "learns", lineup.settings)
     infos = [row.info for row in last.values() if row.role == lineup.role]
     right = [float(info["correct"]) for info in infos if info.get("correct") is not None]
     # Of several agents' answers no single one is what the mean is about.
@@ -351,16 +353,9 @@ def _record_of_team(
             for agent, reward in episode.rewards.items()
             if role_of(agent) in lineup.policies
         },
-        "scored": [agent for agent, row in last.items() if row.role in scored_roles],
+        "scored": [agent for agent, row in last.items() if row.role in learns],
         "outcome": {a: row.info["outcome"] for a, row in last.items() if "outcome" in row.info},
     }
-
-
-def _scored_roles(lineup: Lineup) -> Collection[str]:
-    """The roles whose rewards count in a team's score. A role that cannot learn, such as an expert,
-    earns nothing."""
-    spec = envs.spec(lineup.env)
-    return lineup.policies if spec.learns is None else ask(spec, "learns", lineup.settings)
 
 
 def _cut(rows: Sequence[Trajectory]) -> dict[str, int]:

@@ -187,9 +187,7 @@ class CoreaComparison(ComparisonSettings):
         """Values that the preset or the runs set."""
         values: dict[str, Any] = {}
         if self.preset:
-            paper = preset_settings(self.preset)
-            if paper.choice.env != _ENV:
-                raise UserError(f"preset {self.preset} is for {paper.choice.env}, not for {_ENV}")
+            paper = preset_settings(self.preset, _ENV)
             env, small = paper.env, paper.agents[_ROLE].model
             values = {
                 "base": small,

@@ -156,9 +156,7 @@ class EapoComparison(ComparisonSettings):
         values: dict[str, Any] = {}
         env: dict[str, Any] = {}
         if self.preset:
-            paper = preset_settings(self.preset)
-            if paper.choice.env != _ENV:
-                raise UserError(f"preset {self.preset} is for {paper.choice.env}, not for {_ENV}")
+            paper = preset_settings(self.preset, _ENV)
             values = {
                 "base": paper.agents["policy"].model,
                 "expert": paper.agents["expert"].model,
