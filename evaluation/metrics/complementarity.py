@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from coterie.evaluation.metrics.means import Floats, as_floats, ratio
+from coterie.evaluation.metrics.means import Floats, as_floats, mean_present, ratio
 
 
 @dataclass(frozen=True)
@@ -68,3 +68,8 @@ def joint_table(first_Q: npt.ArrayLike, second_Q: npt.ArrayLike) -> Floats:
     table_Q3 = np.stack([first_Q, second_Q, both_Q], axis=1)
     table_Q3[missing_Q] = np.nan
     return table_Q3
+
+
+def compare(first_Q: npt.ArrayLike, second_Q: npt.ArrayLike) -> Complementarity:
+    """:func:`complementarity` of the questions that both roles have."""
+    return complementarity(*mean_present(joint_table(first_Q, second_Q), axis=0))

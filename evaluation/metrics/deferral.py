@@ -10,6 +10,9 @@ import numpy.typing as npt
 from coterie.evaluation.metrics.means import Floats, as_floats
 from coterie.rewards.confidence import ThresholdSource
 
+OUTPUT_WEIGHT = 4.0
+"""Price of an output token in prompt tokens (COREA, arXiv:2603.03752)."""
+
 _GRID = tuple(step / 20 for step in range(23))
 _STEP = 1e-9
 
@@ -18,8 +21,8 @@ def response_cost(
     prompt_tokens: npt.ArrayLike,
     output_tokens: npt.ArrayLike,
     *,
-    size_ratio: float,
-    output_weight: float,
+    size_ratio: float = 1.0,
+    output_weight: float = OUTPUT_WEIGHT,
 ) -> Floats:
     """``(n_prompt + w n_out) * size_ratio`` in prompt tokens of the small model; ``size_ratio`` is
     parameters over those of the small model, nominal sizes (arXiv:2603.03752)."""
@@ -101,24 +104,26 @@ def area_over_random(curve: DeferralCurve) -> float:
     return float(np.trapezoid(accuracy_D - chord_D, deferred_D))
 
 
-def _recovered(curve: DeferralCurve) -> tuple[Floats, Floats]:
-    """(deferred shares, ``(acc - acc_S) / (acc_L - acc_S)`` at each) (RouteLLM, arXiv:2406.18665);
-    NaN without a gap."""
-    deferred_D, accuracy_D = _complete(curve)
-    gap = curve.accuracy_large - curve.accuracy_small
-    return deferred_D, (accuracy_D - curve.accuracy_small) / (gap if gap else np.nan)
+def performance_gap_recovered(
+    accuracy: npt.ArrayLike, accuracy_small: float, accuracy_large: float
+) -> Floats:
+    """``(acc - acc_S) / (acc_L - acc_S)`` (RouteLLM, arXiv:2406.18665); NaN without a gap."""
+    gap = accuracy_large - accuracy_small
+    return (as_floats(accuracy) - accuracy_small) / (gap if gap else np.nan)
 
 
 def average_gap_recovered(curve: DeferralCurve) -> float:
     """APGR: area under the recovered gap over the deferred share in [0, 1]; .5 is random."""
-    deferred_D, recovered_D = _recovered(curve)
+    deferred_D, accuracy_D = _complete(curve)
+    recovered_D = performance_gap_recovered(accuracy_D, curve.accuracy_small, curve.accuracy_large)
     return float(np.trapezoid(recovered_D, deferred_D))
 
 
 def call_performance_threshold(curve: DeferralCurve, recovered: float) -> float:
     """CPT(x): the smallest deferred share that recovers ``recovered`` of the gap, linear between
     points (arXiv:2406.18665); NaN where it is never reached."""
-    deferred_D, recovered_D = _recovered(curve)
+    deferred_D, accuracy_D = _complete(curve)
+    recovered_D = performance_gap_recovered(accuracy_D, curve.accuracy_small, curve.accuracy_large)
     return _first_reached(recovered_D, deferred_D, recovered)
 
 

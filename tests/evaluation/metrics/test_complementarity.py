@@ -4,12 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import matthews_corrcoef
 
-from coterie.evaluation.metrics.complementarity import complementarity, joint_table
-from coterie.evaluation.metrics.means import as_floats, mean_present
-
-
-def compare(first, second):
-    return complementarity(*mean_present(joint_table(first, second), axis=0))
+from coterie.evaluation.metrics.complementarity import compare, complementarity
+from coterie.evaluation.metrics.means import as_floats
 
 
 def test_independent_errors():

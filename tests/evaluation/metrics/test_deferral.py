@@ -7,6 +7,7 @@ from coterie.evaluation.metrics.deferral import (
     call_performance_threshold,
     cost_at_accuracy,
     deferral_curve,
+    performance_gap_recovered,
     random_deferral,
     response_cost,
 )
@@ -25,10 +26,8 @@ def at(threshold: float) -> tuple[float, float, float]:
 
 def test_cost_by_hand():
     """120 prompt tokens, 600 and 550 output tokens, sizes 7 and 32."""
-    small, large = (
-        float(response_cost(120, output, size_ratio=size / 7, output_weight=4.0))
-        for output, size in ((600, 7), (550, 32))
-    )
+    small = float(response_cost(120, 600))
+    large = float(response_cost(120, 550, size_ratio=32 / 7))
     assert small == 2520
     assert large == pytest.approx(10605.714, abs=5e-4)
     curve = deferral_curve([0.5], [1], [1], [small], [large])
@@ -76,8 +75,8 @@ def test_cost_at_equal_accuracy():
 
 
 def test_gap_recovered():
-    flat = deferral_curve(CONFIDENCE, SMALL, SMALL, [0.0] * 4, [0.0] * 4)
-    assert np.isnan(call_performance_threshold(flat, 0.5))
+    assert performance_gap_recovered(0.5, 0.25, 0.75) == 0.5
+    assert np.isnan(performance_gap_recovered(0.5, 0.5, 0.5))
     # Recovered 0 until .25, then linear to 1 at .75.
     assert call_performance_threshold(CURVE, 0.5) == pytest.approx(0.5, abs=1e-12)
     assert call_performance_threshold(CURVE, 0.2) == pytest.approx(0.35, abs=1e-12)
