@@ -61,7 +61,9 @@ def page(
     chosen = choose(entries, episodes, which, only)
     shown = _episodes(run, log, chosen, megabytes, notes, labels)
     style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    learning = curves(run.metrics, roles, _main(evaluation, roles))
+    headline = evaluation.headline(roles) if evaluation else []
+    first = {*headline, *(f"learner/{role}/entropy" for role in roles)}
+    learning = curves(run.metrics, roles, first)
     charts = _charts(
         learning, tag_panel(entries, tags), held_out(run.evaluations, roles), roles, tags
     )
@@ -153,12 +155,6 @@ def _fitting(shown: list[Shown], room: int) -> list[Shown]:
             return kept
         count = min(count - 1, int(count * room / size))
     return []
-
-
-def _main(evaluation: Evaluation | None, roles: list[str]) -> set[str]:
-    """The metrics whose curves come first."""
-    headline = evaluation.headline(roles) if evaluation else []
-    return {*headline, *(f"learner/{role}/entropy" for role in roles)}
 
 
 def _charts(
