@@ -13,6 +13,7 @@ from coterie.evaluation.evaluation import Resampled
 from coterie.evaluation.metrics.calibration import calibration_columns, calibration_error
 from coterie.evaluation.metrics.deferral import (
     DeferralCurve,
+    ThresholdChoice,
     choose_threshold,
     deferral_curve,
     random_deferral,
@@ -22,7 +23,6 @@ from coterie.evaluation.metrics.discrimination import discrimination, discrimina
 from coterie.evaluation.metrics.intervals import resampled_means
 from coterie.evaluation.metrics.means import Floats, as_floats, ratio
 from coterie.evaluation.metrics.runs import OverRuns, calibration_over_runs, over_runs
-from coterie.rewards.confidence import ThresholdSource
 
 Mask = npt.NDArray[np.bool_]
 
@@ -65,18 +65,6 @@ def scored_responses(
         prompt_QS, output_QS, size_ratio=size_ratio, output_weight=output_weight
     )
     return ScoredResponses(np.nan_to_num(correct_QS), confidence_QS, np.nan_to_num(cost_QS))
-
-
-@dataclass(frozen=True)
-class ThresholdChoice:
-    """How a threshold is chosen, and on which questions."""
-
-    source: ThresholdSource = "cost"
-    accuracy_loss: float = 0.01
-    cost_share: float = 0.8
-    fixed: float = 0.5
-    on_test: bool = False
-    """Choose on the scored questions themselves, as COREA does (arXiv:2603.03752)."""
 
 
 @dataclass(frozen=True)
@@ -147,14 +135,7 @@ class Cascade:
 
     def threshold(self, choice: ThresholdChoice) -> float:
         """Choose a threshold on these questions."""
-        return choose_threshold(
-            self.curve(),
-            choice.source,
-            accuracy_loss=choice.accuracy_loss,
-            cost_share=choice.cost_share,
-            cost_large=float(self.large.cost_QS.mean()),
-            fixed=choice.fixed,
-        )
+        return choose_threshold(self.curve(), choice, float(self.large.cost_QS.mean()))
 
     def thresholds(self, choice: ThresholdChoice) -> Floats:
         """(Q,) threshold of each question; that of each half is chosen on the other half."""

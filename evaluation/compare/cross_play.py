@@ -15,7 +15,6 @@ from coterie.evaluation.compare.cross_play_scores import Seats, meaning, pairing
 from coterie.evaluation.compare.jobs import Job, Questions, make_job, sample_missing
 from coterie.evaluation.compare.output import show_written, write_json
 from coterie.evaluation.compare.policies import NamedTeam, Prices
-from coterie.evaluation.compare.settings import ComparisonSettings
 from coterie.evaluation.compare.suites import Suite, lineup_of, settings_of
 from coterie.evaluation.metrics.means import mean_present
 from coterie.training.config.serialize import to_plain
@@ -37,13 +36,8 @@ def cross_play(
     settings: Any,
     console: Console,
 ) -> None:
-    """Sample missing responses, score all pairings, print the tables and write the results.
-
-    Args:
-        opened: suites with their questions.
-        teams: the competitors; the team named ``team`` plays the fixed roles.
-        prices: for all policies or for none.
-        settings: a ``SuiteComparison``.
+    """Sample missing responses, score all pairings, print the tables and write the results. The
+    team named ``team`` plays the fixed roles; ``settings`` is a ``SuiteComparison``.
 
     Raises:
         UserError: only one player or only one seat, or too many pairings.
@@ -63,12 +57,18 @@ def cross_play(
                 f"suite {suite.name}: {len(players)} players have {len(pairings)} pairings over "
                 f"{', '.join(seats.names)}; name fewer, or who plays some roles with --team"
             )
-        jobs = {
-            tuple(player.name for player in pairing): [
-                _job(suite, questions, seats, pairing, fixed, settings) for questions in sets
+        folder = settings.out / "completions" / f"{suite.name}-cross-play"
+        jobs: dict[tuple[str, ...], list[Job]] = {}
+        for pairing in pairings:
+            names = tuple(player.name for player in pairing)
+            name = "+".join(names)
+            # Every pairing shares the same random stream.
+            policies, stream = seats.lineup(pairing, fixed), ("cross-play",)
+            lineup = lineup_of(suite, name, policies, stream, team=True)
+            jobs[names] = [
+                make_job(lineup, part, settings, folder, title=f"{suite.name}, {part.name}: {name}")
+                for part in sets
             ]
-            for pairing in pairings
-        }
         rounds.append((suite.name, seats, jobs))
     every = [job for *_, jobs in rounds for own in jobs.values() for job in own]
     sample_missing(every, settings, console, "--max-new-tokens")
@@ -106,7 +106,14 @@ def seats_of(suite: Suite, fixed: Mapping[str, str]) -> Seats:
     if len(roles) == 1:
         # With one role there, competitors exchange its agents.
         seats = Seats(tuple(seated), fixed, role=roles[0])
-        _check_numbered(suite, roles[0], seated)
+        # Their numbers have to give each a place among the competitors.
+        numbers = [name.rpartition("_")[2] for name in seated]
+        places = {int(number) % len(seated) for number in numbers if number.isdecimal()}
+        if len(places) < len(seated):
+            raise UserError(
+                f"suite {suite.name}: the agents of {roles[0]} are {', '.join(seated)}; to change "
+                "seats they have to be numbered, such as player_0 and player_1"
+            )
     else:
         seats = Seats(tuple(roles), fixed)
     if len(seats.names) < 2:
@@ -115,32 +122,3 @@ def seats_of(suite: Suite, fixed: Mapping[str, str]) -> Seats:
             "alone changes hands there; compare with --teams"
         )
     return seats
-
-
-def _check_numbered(suite: Suite, role: str, agents: Sequence[str]) -> None:
-    """Refuse agents whose numbers do not give each a place among the competitors."""
-    numbers = [name.rpartition("_")[2] for name in agents]
-    places = {int(number) % len(agents) for number in numbers if number.isdecimal()}
-    if len(places) < len(agents):
-        raise UserError(
-            f"suite {suite.name}: the agents of {role} are {', '.join(agents)}; to change "
-            "seats they have to be numbered, such as player_0 and player_1"
-        )
-
-
-def _job(
-    suite: Suite,
-    questions: Questions,
-    seats: Seats,
-    players: Sequence[NamedTeam],
-    fixed: NamedTeam,
-    settings: ComparisonSettings,
-) -> Job:
-    policies = seats.lineup(players, fixed)
-    name = "+".join(player.name for player in players)
-    # Every pairing shares the same random stream.
-    lineup = lineup_of(suite, name, policies, ("cross-play",), team=True)
-    folder = settings.out / "completions" / f"{suite.name}-cross-play"
-    return make_job(
-        lineup, questions, settings, folder, title=f"{suite.name}, {questions.name}: {name}"
-    )

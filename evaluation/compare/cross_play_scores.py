@@ -99,13 +99,8 @@ def points_of(record: Mapping[str, Any], seats: Seats) -> Floats:
 
 
 def pairing_of(names: tuple[str, ...], jobs: Sequence[Job], seats: Seats) -> Pairing:
-    """The results of one pairing on all sets of questions.
-
-    Args:
-        names: competitors in the order of the seats.
-        jobs: the pairing's stored responses, a job for each set.
-        seats: seats that the competitors exchange.
-    """
+    """The results of one pairing, whose competitors are in the order of the seats, from a job for
+    each set of questions."""
 
     def score_of(record: Mapping[str, Any]) -> float:
         if seats.game:
@@ -130,15 +125,7 @@ def score(
     prices: Prices,
     settings: Any,
 ) -> tuple[dict[str, Any], list[Table]]:
-    """(JSON data, tables) of all pairings of one suite.
-
-    Args:
-        suite: name of the suite.
-        seats: seats that the competitors exchange.
-        played: the results of every pairing.
-        prices: policy -> price of a million prompt and sampled tokens; empty: no money.
-        settings: a ``SuiteComparison``: samples, and the bootstrap.
-    """
+    """(JSON data, tables) of all pairings of one suite; ``settings`` is a ``SuiteComparison``."""
     drawn = {"resamples": settings.resamples, "seed": settings.seed}
     cells = mean_intervals(
         np.stack([mean_at_n(pairing.responses.correct_QN) for pairing in played], axis=1), **drawn
@@ -169,7 +156,14 @@ def score(
         "pairings": {
             " + ".join(pairing.names): {
                 "score": cell,
-                **(_results_of_seats(pairing, seats) if seats.game else {}),
+                **(
+                    {
+                        "points": dict(zip(seats.names, map(mean_present, pairing.points_SQN))),
+                        "earned": dict(zip(seats.names, map(mean_present, pairing.earned_SQN))),
+                    }
+                    if seats.game
+                    else {}
+                ),
                 **_costs(pairing.responses.used_QN2.items(), 1, prices),
                 "seconds": float(mean_present(pairing.responses.seconds_QN)),
             }
@@ -189,14 +183,6 @@ def score(
         wide=3,
     )
     return content, [*matrix, _summary(by_name, seats.game, bool(prices))]
-
-
-def _results_of_seats(pairing: Pairing, seats: Seats) -> dict[str, Any]:
-    """Mean points and rewards of each seat in a pairing of a game."""
-    return {
-        "points": dict(zip(seats.names, map(mean_present, pairing.points_SQN))),
-        "earned": dict(zip(seats.names, map(mean_present, pairing.earned_SQN))),
-    }
 
 
 def _summary(by_name: Mapping[str, Mapping[str, Any]], game: bool, priced: bool) -> Table:

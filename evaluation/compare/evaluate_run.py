@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +15,6 @@ import tyro
 from annotated_types import Ge
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from coterie import envs
 from coterie.agents.team.graders import build_scorer, check_graders
@@ -27,12 +26,7 @@ from coterie.cli.arguments import command
 from coterie.cli.command_line import choose, read_run
 from coterie.cli.flags import parse_flags
 from coterie.cli.output_paths import check_file
-from coterie.datatypes import (
-    UserError,
-    Validated,
-    derive_seed,
-    user_path,
-)
+from coterie.datatypes import UserError, Validated, derive_seed, user_path
 from coterie.datatypes.validation import Seed
 from coterie.evaluation import evaluation_of
 from coterie.evaluation.by_set import estimate
@@ -127,7 +121,9 @@ def evaluate(argv: Sequence[str]) -> int:
     metrics = {
         name: _mean([sample[name] for sample in measured if name in sample]) for name in names
     }
-    console.print(_table(metrics, evaluation, settings.choice.roles))
+    shown = lines({}, metrics, evaluation.table(settings.choice.roles, metrics))
+    cells = [(escape(line.label), [escape(line.after)]) for line in shown]
+    console.print(make_table("", HEADINGS[0], ["value"], cells))
     broken_off, requested = sum(c.broken_off for c in counts), sum(c.answers for c in counts)
     limit, flag = limit_of(settings.env, evaluated=True)
     if sentence := cut_off(broken_off, requested, limit, flag):
@@ -150,7 +146,9 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, EvaluateSettings, Path, 
     run = user_path(str(named.pop("evaluate")))
     env = str(named.pop("env", ""))
     flags = {word.split("=")[0] for word in rest if word.startswith("--")}
-    _refuse_training(named, flags)
+    wrong = [*(f"--{name.replace('_', '-')}" for name in named), *sorted(filter(_trains, flags))]
+    if wrong:
+        raise UserError(f"--evaluate trains nothing; leave out {' '.join(wrong)}")
     stored = read_run(run)
     settings = dataclasses.replace(stored, agents=_players(run, stored, env, flags))
     if env and env != stored.choice.env:
@@ -174,14 +172,6 @@ def _parse(argv: Sequence[str]) -> tuple[TrainSettings, EvaluateSettings, Path, 
     values = {name: getattr(parsed, name) for name in parts}
     values["agents"] = {role: getattr(parsed.agents, role) for role in settings.agents}
     return dataclasses.replace(settings, **values), parsed.again, run, stored
-
-
-def _refuse_training(named: Collection[str], flags: Collection[str]) -> None:
-    """Refuse choices and flags that only training reads."""
-    wrong = [f"--{name.replace('_', '-')}" for name in named]
-    wrong += sorted(flag for flag in flags if _trains(flag))
-    if wrong:
-        raise UserError(f"--evaluate trains nothing; leave out {' '.join(wrong)}")
 
 
 def _trains(flag: str) -> bool:
@@ -273,9 +263,3 @@ def _mean(samples: Sequence[Resampled]) -> Resampled:
     value = float(mean_present([sample.value for sample in samples]))
     drawn = np.stack([sample.replicates for sample in samples])
     return Resampled(value, mean_present(drawn, axis=0), samples[0].count)
-
-
-def _table(metrics: dict[str, Resampled], evaluation: Evaluation, roles: Sequence[str]) -> Table:
-    shown = lines({}, metrics, evaluation.table(roles, metrics))
-    cells = [(escape(line.label), [escape(line.after)]) for line in shown]
-    return make_table("", HEADINGS[0], ["value"], cells)

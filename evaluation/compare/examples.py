@@ -13,11 +13,7 @@ _LONGEST = 160
 
 def examples(answered: Sequence[Answered]) -> str:
     """Markdown with questions of every set, by their first answers: those that one policy alone
-    answers rightly, and those that nobody does; empty with fewer than two policies.
-
-    Args:
-        answered: the responses to each set of problems.
-    """
+    answers rightly, and those that nobody does; empty with fewer than two policies."""
     return "\n".join(line for answers in answered for line in _of_set(answers))
 
 

@@ -64,11 +64,17 @@ def inherited_settings(runs: Sequence[Path | None], preset_name: str) -> list[In
     ]
 
 
-def preset_settings(name: str) -> TrainSettings:
-    """The settings that ``train.py --preset`` starts with."""
+def preset_settings(name: str, env: str = "") -> TrainSettings:
+    """The settings that ``train.py --preset`` starts with.
+
+    Raises:
+        UserError: an unknown preset, or one of no environment or of another than ``env``.
+    """
     chosen = preset_called(name)
     if not chosen.env:
         raise UserError(f"preset {name} sets no environment, so it names nothing to compare")
+    if env and chosen.env != env:
+        raise UserError(f"preset {name} is for {chosen.env}, not for {env}")
     roles = tuple(envs.spec(chosen.env).roles)
     return lay_over(chosen, defaults(Choice(chosen.env, chosen.algo, roles, chosen.train_role)))
 
@@ -76,11 +82,8 @@ def preset_settings(name: str) -> TrainSettings:
 def preset_questions(name: str, typed_flags: Collection[str] = ()) -> dict[str, int]:
     """Numbers of questions and responses of a paper; nothing for the tiny team's presets.
 
-    A test set is used whole, and a training set as far as it is held out.
-
-    Args:
-        name: name of the preset.
-        typed_flags: flags of the command line; ``--questions`` overrides the numbers of all sets.
+    A test set is used whole, and a training set as far as it is held out; ``--questions`` among the
+    typed flags overrides the numbers of all sets.
     """
     if preset_called(name).own:
         return {}
@@ -105,11 +108,8 @@ def preset_problems(name: str) -> tuple[str, ...]:
 
 
 def sampling(sources: Sequence[Inherited], typed_flags: Collection[str] = ()) -> dict[str, float]:
-    """The ``temperature`` and ``top_p`` on which all sources agree.
-
-    Args:
-        sources: settings of runs or of a preset.
-        typed_flags: flags of the command line; the sources may differ in these.
+    """The ``temperature`` and ``top_p`` on which all sources agree, but for those that a typed flag
+    decides.
 
     Raises:
         UserError: the sources differ, or the roles of one source differ.
@@ -158,7 +158,7 @@ def prompting(
     Args:
         sources: settings of runs or of a preset.
         env: name of the environment.
-        typed_flags: flags of the command line; the sources may differ in these.
+        typed_flags: the sources may differ in what these decide.
         flag: maps a setting's name to the flag that decides it.
         whole: take all settings of sources of that environment, not only the prompt settings.
 

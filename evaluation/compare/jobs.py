@@ -72,18 +72,9 @@ def open_questions(names: Sequence[str], settings: ComparisonSettings) -> list[Q
 def further_questions(
     scored: Sequence[Questions], source: str, count: int, settings: ComparisonSettings
 ) -> Questions | None:
-    """Draw at most ``count`` questions that are not scored.
-
-    Args:
-        scored: the questions that are scored.
-        source: where to draw from; empty: the scored sets.
-        count: how many questions to draw.
-        settings: the comparison's settings; its seed draws.
-
-    Returns:
-        The questions, fewer if there are not enough; None if there are none. Where sets call
-        different questions alike, the name of the set stands before the ids.
-    """
+    """Draw at most ``count`` questions that are not scored from ``source``, or from the scored sets
+    if it is empty; None if there are none. Where sets call different questions alike, the name of
+    the set stands before the ids."""
     taken = {problem_key(problem) for questions in scored for problem in questions.problems}
     drawn_by_key: dict[str, Problem] = {}
     sets: list[list[Problem]] = []

@@ -5,7 +5,7 @@ import dataclasses
 import gc
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -54,11 +54,6 @@ def sample_jobs(jobs: Sequence[Job], settings: ComparisonSettings, console: Cons
 
     A response depends only on its problem and sample number, so that problems and samples can be
     added later. Failed episodes are not stored; the next call samples them again.
-
-    Args:
-        jobs: jobs with missing responses.
-        settings: settings of the comparison.
-        console: shows progress and failures.
 
     Raises:
         UserError: a model cannot be loaded, or the environment asks a role without a policy.
@@ -119,19 +114,8 @@ async def sample(
     scorer: AnswerScorer,
     console: Console,
 ) -> str | None:
-    """Play episodes and store their responses, batch by batch.
-
-    Args:
-        job: the policies, and where their responses are stored.
-        team: all policies of the job.
-        wanted: (problem, episode number) of each episode.
-        settings: settings of the comparison.
-        scorer: grades answers.
-        console: shows progress.
-
-    Returns:
-        The reason of the last failure, or None.
-    """
+    """Play the episodes ``wanted``, (problem, number) each, and store their responses, batch by
+    batch; return the reason of the last failure, or None."""
     lineup = job.lineup
     roles = lineup.roles or envs.spec(lineup.env).roles
     known = {role: team.codecs[players[0].name] for role, players in lineup.policies.items()}
@@ -353,7 +337,9 @@ def _record_of_team(
     # An agent whose context was reset has several rows, each with its full reward.
     rows = [row for row in episode.trajectories if row.role in lineup.policies]
     last = {row.agent: row for row in rows}
-    scored_roles = _scored_roles(lineup)
+    # A role that cannot learn, such as an expert, earns nothing and counts for nothing.
+    spec = envs.spec(lineup.env)
+    learns = lineup.policies if spec.learns is None else ask(spec, "learns", lineup.settings)
     infos = [row.info for row in last.values() if row.role == lineup.role]
     right = [float(info["correct"]) for info in infos if info.get("correct") is not None]
     # Of several agents' answers no single one is what the mean is about.
@@ -377,16 +363,9 @@ def _record_of_team(
             for agent, reward in episode.rewards.items()
             if role_of(agent) in lineup.policies
         },
-        "scored": [agent for agent, row in last.items() if row.role in scored_roles],
+        "scored": [agent for agent, row in last.items() if row.role in learns],
         "outcome": {a: row.info["outcome"] for a, row in last.items() if "outcome" in row.info},
     }
-
-
-def _scored_roles(lineup: Lineup) -> Collection[str]:
-    """The roles whose rewards count in a team's score. A role that cannot learn, such as an expert,
-    earns nothing."""
-    spec = envs.spec(lineup.env)
-    return lineup.policies if spec.learns is None else ask(spec, "learns", lineup.settings)
 
 
 def _cut(

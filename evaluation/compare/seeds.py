@@ -133,11 +133,6 @@ def over_seeds(runs: Sequence[Finished], metric: str, when: str = "after") -> Es
     return t_interval([_value(run, metric, when) for run in runs])
 
 
-def gain(runs: Sequence[Finished], metric: str, since: str) -> Estimate:
-    """The mean over runs of a metric's gain since an earlier moment."""
-    return t_interval([_value(run, metric) - _value(run, metric, since) for run in runs])
-
-
 def lead(ours: Sequence[Finished], other: Sequence[Finished], metric: str) -> Estimate | None:
     """Mean of ``ours - other`` over the seeds that both have; None if there are none."""
     our_values, other_values = (
@@ -171,20 +166,16 @@ def _course_table(
     name: str, runs: Sequence[Finished], moments: Sequence[str], rows: Sequence[Row]
 ) -> Table:
     """One system at each moment, and its change since the last earlier moment."""
-    since = moments[-1]
-    lines = [
-        (
-            escape(row.label),
-            [
-                *(
-                    mean_over_seeds(over_seeds(runs, row.metric, when), of=len(runs))
-                    for when in (*moments, "after")
-                ),
-                mean_over_seeds(gain(runs, row.metric, since), "+", of=len(runs)),
-            ],
-        )
-        for row in rows
-    ]
+
+    def cells(metric: str) -> list[str]:
+        gains = [_value(run, metric) - _value(run, metric, moments[-1]) for run in runs]
+        means = [over_seeds(runs, metric, when) for when in (*moments, "after")]
+        return [
+            *(mean_over_seeds(mean, of=len(runs)) for mean in means),
+            mean_over_seeds(t_interval(gains), "+", of=len(runs)),
+        ]
+
+    lines = [(escape(row.label), cells(row.metric)) for row in rows]
     names = [_EARLIER[when] for when in moments]
     headings = [*names, "after", f"since {names[-1]}"]
     return make_table(f"{name} ({len(runs)})", "mean over seeds, 95 % (t)", headings, lines)
@@ -229,13 +220,7 @@ def _content(systems: Systems, metrics: Sequence[str]) -> dict[str, Any]:
 
 def draw(systems: Systems, curves: Sequence[str], path: Path) -> Path:
     """Draw one panel per curve over the learners' tokens: runs thin, the mean of a system thick.
-    The legend gives the number of runs, and curves with few points have markers.
-
-    Args:
-        systems: name -> its runs.
-        curves: metrics of the training log.
-        path: of the picture, which is returned.
-    """
+    The legend gives the number of runs, and curves with few points have markers."""
     size = (3.2 * len(curves), 2.8)
     with drawing(path, 1, len(curves), figsize=size, squeeze=False, layout="constrained") as axes:
         for axis, curve in zip(axes[0], curves):

@@ -11,7 +11,6 @@ from rich.console import Console
 from coterie import envs
 from coterie.agents.team.graders import check_graders
 from coterie.datatypes import Needs, UserError
-from coterie.evaluation.cascade import ThresholdChoice
 from coterie.evaluation.compare.cross_play import cross_play
 from coterie.evaluation.compare.examples import examples
 from coterie.evaluation.compare.inherited_settings import (
@@ -57,6 +56,7 @@ from coterie.evaluation.compare.suites import (
 from coterie.evaluation.compare.systems import can_select
 from coterie.evaluation.compare.trained_on import trained_on
 from coterie.evaluation.compare.verifier import verifying
+from coterie.evaluation.metrics.deferral import ThresholdChoice
 from coterie.rewards.confidence import ThresholdSource
 from coterie.training.config.benchmark_defaults import defaults_notice
 from coterie.training.config.model_defaults import as_flag
@@ -195,24 +195,20 @@ def compare(settings: SuiteComparison) -> None:
     for line in trained_on(list(everybody.values()), scored_questions, settings.seed):
         show_plain(console, line)
     check_graders(
-        settings.scoring,
-        [p for _, sets in opened for questions in sets for p in questions.problems],
+        settings.scoring, [p for questions in scored_questions for p in questions.problems]
     )
     if settings.cross_play:
         cross_play(opened, teams, prices, settings, console)
         return
-    todo = {
-        (suite.name, questions.name): list(_jobs(suite, questions, policies, teams, settings))
-        for suite, sets in opened
-        for questions in sets
-    }
-    jobs = [job for jobs_of_set in todo.values() for job in jobs_of_set]
-    sample_missing(jobs, settings, console, "--max-new-tokens")
-    answered = [
-        Answered.of(suite.name, questions, todo[suite.name, questions.name])
+    todo = [
+        (suite.name, questions, list(_jobs(suite, questions, policies, teams, settings)))
         for suite, sets in opened
         for questions in sets
     ]
+    sample_missing(
+        [job for *_, jobs in todo for job in jobs], settings, console, "--max-new-tokens"
+    )
+    answered = [Answered.of(*jobs_of_set) for jobs_of_set in todo]
     if verifier := read_verifier(settings.verifier, policies):
         answered = [_verified(answers, verifier, settings, console) for answers in answered]
         ratings = [answers.verifier for answers in answered if answers.verifier]

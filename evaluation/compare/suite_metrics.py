@@ -43,21 +43,9 @@ class Figures:
     seconds: float
     """Mean wait for an answer in seconds, while a whole batch is sampled."""
 
-    @property
-    def marked(self) -> bool:
-        """Whether the interval of the difference excludes 0."""
-        return self.over_best.excludes_zero
-
 
 def measure_rows(sets: Sets, prices: Prices, *, resamples: int, seed: int) -> list[Figures]:
-    """Figures of every row over all sets.
-
-    Args:
-        sets: the same rows on every set; its questions are resampled independently.
-        prices: policy -> price of a million prompt and sampled tokens; empty: no money.
-        resamples: of the bootstrap over questions.
-        seed: of the bootstrap.
-    """
+    """Figures of every row over all sets, whose questions are resampled independently."""
     drawn = {"resamples": resamples, "seed": seed}
     columns = _scores(sets)
     micro, macro = resampled(columns, **drawn)
@@ -111,14 +99,8 @@ def differences(
     sets: Sets, rows: Sequence[Figures], *, resamples: int, seed: int
 ) -> dict[tuple[str, str], Resampled]:
     """(first, second) -> how much the second row's average is above the first's, paired by the
-    questions that both answered, for every pair of rows that are no oracles.
-
-    Args:
-        sets: the same rows on every set.
-        rows: their figures, by :func:`measure_rows`.
-        resamples: of the bootstrap over questions.
-        seed: of the bootstrap.
-    """
+    questions that both answered, for every pair of rows that are no oracles. ``rows`` are the
+    figures of the sets, by :func:`measure_rows`."""
     deployable = [index for index, row in enumerate(rows) if not row.system.oracle]
     pairs = list(combinations(deployable, 2))
     changes = _paired(_scores(sets), pairs, resamples=resamples, seed=seed)
@@ -136,7 +118,7 @@ def _paired(
     columns: Sequence[Floats], pairs: Sequence[tuple[int, int]], *, resamples: int, seed: int
 ) -> list[Resampled]:
     """The second column's mean less the first's, over the questions that both have, for each pair
-    of columns; other arguments as of :func:`resampled`."""
+    of columns."""
     if not pairs:
         return []
     firsts, seconds = map(list, zip(*pairs))
@@ -161,13 +143,8 @@ def _greatest(policies: Sequence[Resampled]) -> Resampled:
 def resampled(
     columns: Sequence[Floats], *, resamples: int, seed: int
 ) -> tuple[list[Resampled], list[Resampled]]:
-    """(micro, macro): the mean of each column over all questions, and over sets of equal weight.
-
-    Args:
-        columns: (Q_s, M) values of each of S sets; NaN: not measured.
-        resamples: of the bootstrap over questions.
-        seed: of the bootstrap.
-    """
+    """(micro, macro): the mean of each column over all questions, and over sets of equal weight,
+    from the (Q_s, M) values of each of S sets; NaN: not measured."""
     point_SM = np.stack([mean_present(values_QM, axis=0) for values_QM in columns])
     drawn_SRM = np.stack(
         [
@@ -213,13 +190,7 @@ class PassAtK:
 
 
 def passes(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int) -> PassAtK:
-    """Pass@k over all questions of all sets.
-
-    Args:
-        sets: policy -> its responses, on each set.
-        resamples: of the bootstrap over questions.
-        seed: of the bootstrap.
-    """
+    """Pass@k over all questions of all sets."""
     policies = list(sets[0])
     samples = min(responses.samples for answered in sets for responses in answered.values())
     binary = are_binary(sets)
@@ -275,8 +246,7 @@ class Pair:
 
 
 def pairs(sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int) -> list[Pair]:
-    """The decomposition of every pair of policies (CoRe, arXiv:2601.21600, Thm 4.1); arguments as
-    of :func:`passes`."""
+    """The decomposition of every pair of policies (CoRe, arXiv:2601.21600, Thm 4.1)."""
     decompositions: list[Pair] = []
     for first, second in combinations(sets[0], 2):
         tables = [

@@ -1,14 +1,12 @@
 """A suite's tables and JSON from stored responses; nothing is sampled."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 from rich.table import Table
 
-from coterie.evaluation.cascade import ThresholdChoice
 from coterie.evaluation.compare.jobs import Job, Questions
 from coterie.evaluation.compare.responses import Responses
 from coterie.evaluation.compare.settings import ComparisonSettings
@@ -36,6 +34,7 @@ from coterie.evaluation.metrics.calibration import (
     expected_calibration_error,
     output_ratio,
 )
+from coterie.evaluation.metrics.deferral import ThresholdChoice
 from coterie.evaluation.metrics.discrimination import (
     discrimination,
     discrimination_columns,
@@ -99,14 +98,7 @@ def score(
     choice: ThresholdChoice,
     settings: ComparisonSettings,
 ) -> SuiteResults:
-    """The results of one suite.
-
-    Args:
-        answered: the responses on each of its sets.
-        prices: policy -> price of a million prompt and sampled tokens; empty: no money.
-        choice: how the cascade's threshold is chosen.
-        settings: of the comparison: samples, and the bootstrap.
-    """
+    """The results of one suite from the responses on each of its sets."""
     every = [_systems(answers, prices, choice) for answers in answered]
     systems_by_set = _shared(every)
     drawn = {"resamples": settings.resamples, "seed": settings.seed}
@@ -175,8 +167,7 @@ def score(
 def overall(
     scored: Sequence[SuiteResults], prices: Prices, settings: ComparisonSettings
 ) -> tuple[Table, Mapping[str, Any]]:
-    """(table, JSON data) of the rows common to all suites, over all their sets; arguments as of
-    :func:`score`."""
+    """(table, JSON data) of the rows common to all suites, over all their sets."""
     shared = _shared([systems for results in scored for systems in results.sets])
     rows = measure_rows(shared, prices, resamples=settings.resamples, seed=settings.seed)
     title = f"all {len(scored)} suites, rows that each has"
@@ -235,7 +226,7 @@ def _row(figures: Figures) -> dict[str, Any]:
         "avg": figures.micro,
         "macro": figures.macro,
         "over_best": figures.over_best,
-        "significant": figures.marked,
+        "significant": figures.over_best.excludes_zero,
         "missing": figures.missing,
         "tokens": figures.tokens,
         "money": figures.money,
@@ -243,21 +234,11 @@ def _row(figures: Figures) -> dict[str, Any]:
     }
 
 
-_MEASURES: Mapping[str, Callable[[Floats, Floats], float]] = {
-    "ece_15": partial(expected_calibration_error, bins=15),
-    "ece_right_closed": partial(expected_calibration_error, closed="right"),
-    "ece_missing_as_zero": partial(expected_calibration_error, missing="zero"),
-    "brier": brier,
-}
-"""Computed over all responses together, without intervals."""
-
-
 def reliability(
     sets: Sequence[Mapping[str, Responses]], *, resamples: int, seed: int
 ) -> dict[str, dict[str, Any]]:
     """Policy -> variance of its scores, and calibration of its stated confidence (``stated``) and
-    of its self-agreement (``agreement``), if available. Arguments as of
-    :func:`coterie.evaluation.compare.suite_metrics.passes`."""
+    of its self-agreement (``agreement``), if available."""
     by_policy: dict[str, dict[str, Any]] = {}
     for name in sets[0]:
         correct_QN = np.concatenate([answered[name].correct_QN for answered in sets])
@@ -278,18 +259,20 @@ def reliability(
 def _calibration(
     confidence_QN: Floats, correct_QN: Floats, *, resamples: int, seed: int
 ) -> dict[str, Any]:
-    resampling = {"resamples": resamples, "seed": seed}
-    columns = calibration_columns(confidence_QN, correct_QN)
-    ece = bootstrap(columns, calibration_error, **resampling)
-    auroc = bootstrap(
-        discrimination_columns(confidence_QN, correct_QN), discrimination, **resampling
-    )
+    drawn = {"resamples": resamples, "seed": seed}
+    stated = confidence_QN, correct_QN
+    ece = bootstrap(calibration_columns(*stated), calibration_error, **drawn)
+    auroc = bootstrap(discrimination_columns(*stated), discrimination, **drawn)
     answered_QN = ~np.isnan(correct_QN)
-    flat = confidence_QN.ravel(), correct_QN.ravel()
+    # The last four are of all responses together, without intervals.
+    flat = [values_QN.ravel() for values_QN in stated]
     return {
         "ece": ece,
         "auroc": auroc,
-        "auroc_within": within_question_auroc(confidence_QN, correct_QN),
+        "auroc_within": within_question_auroc(*stated),
         "output_ratio": output_ratio(confidence_QN[answered_QN]),
-        **{name: measure(*flat) for name, measure in _MEASURES.items()},
+        "ece_15": expected_calibration_error(*flat, bins=15),
+        "ece_right_closed": expected_calibration_error(*flat, closed="right"),
+        "ece_missing_as_zero": expected_calibration_error(*flat, missing="zero"),
+        "brier": brier(*flat),
     }

@@ -30,7 +30,7 @@ def accuracy_table(rows: Sequence[Figures], title: str, *, sets: int) -> Table:
     ]
 
     def line(row: Figures) -> tuple[str, list[str]]:
-        mark = "*" if row.marked else " "
+        mark = "*" if row.over_best.excludes_zero else " "
         label = short_label(row.system.label)
         return f"[dim]{label}[/dim]" if row.system.oracle else label, [
             figure_cell(row.micro.value),

@@ -108,9 +108,8 @@ def _suite_of_file(name: str, path: Path) -> Suite:
     except OSError as error:
         raise UserError(f"{name} cannot be read ({error.strerror})") from None
     values: dict[str, Any] = {"name": path.stem} | fields if isinstance(fields, dict) else {}
-    known = [field for field in dataclasses.fields(Suite) if field.name != "bare"]
-    optional = {field.name for field in known if _has_default(field)} | {"name"}
-    required = {field.name for field in known} - optional
+    required = {"env", "problems"}
+    optional = {field.name for field in dataclasses.fields(Suite)} - {*required, "bare"}
     if not required <= set(values) <= required | optional:
         raise UserError(
             f"{name} describes no suite: an object with {', '.join(sorted(required))}, "
@@ -118,10 +117,6 @@ def _suite_of_file(name: str, path: Path) -> Suite:
         )
     check_fields(Suite, values, at=f"{name}: ")
     return Suite(**values)
-
-
-def _has_default(field: dataclasses.Field[Any]) -> bool:
-    return (field.default, field.default_factory) != (dataclasses.MISSING, dataclasses.MISSING)
 
 
 def _bare(env: str) -> Suite:
@@ -143,12 +138,8 @@ def fitting(suite: Suite, models: Collection[str]) -> dict[str, Any]:
 
 
 def check_played(suite: Suite, played: Collection[str], problem: Problem) -> None:
-    """Play ``problem`` once with an empty answer, before any model is loaded.
-
-    Args:
-        suite: suite with the environment.
-        played: roles that have a policy.
-        problem: problem of the suite; the environment's own replaces one that needs a grader.
+    """Play ``problem`` once with an empty answer, before any model is loaded; the environment's own
+    replaces one that needs a grader. Only the roles ``played`` have a policy.
 
     Raises:
         UserError: a role without a policy is asked, or the score is not reported.
@@ -186,15 +177,7 @@ def lineup_of(
     *,
     team: bool,
 ) -> Lineup:
-    """The lineup of a suite with these policies.
-
-    Args:
-        suite: environment, settings and silent roles.
-        name: name of the lineup, and of its file.
-        players: role -> the policies that take its agents in turn.
-        stream: key of the random stream.
-        team: whether all policies are scored together.
-    """
+    """The lineup of a suite with these policies."""
     return Lineup(
         name,
         suite.env,

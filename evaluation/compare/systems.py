@@ -209,17 +209,15 @@ def _selections(
 def _routed(answered: Mapping[str, Responses], first: str, second: str, last: str) -> System:
     """Two cheap answers; if they differ, the last policy's answer."""
     first_own, second_own, judge = answered[first], answered[second], answered[last]
-    samples = min(responses.samples for responses in answered.values())
     shift = 1 if first == second else 0
-    questions = _questions(answered)
-    kept_QS = np.zeros((questions, samples - shift))
-    score_QS = np.zeros_like(kept_QS)
-    for q in range(questions):
-        for s in range(samples - shift):
-            vote = first_own.votes[q][s]
-            kept_QS[q, s] = vote is not None and vote == second_own.votes[q][s + shift]
-            responses = first_own if kept_QS[q, s] else judge
-            score_QS[q, s] = responses.correct_QN[q, s]
+    samples = min(responses.samples for responses in answered.values()) - shift
+    kept_QS = np.array(
+        [
+            [vote is not None and vote == other for vote, other in zip(row, others[shift:])]
+            for row, others in zip(first_own.votes, second_own.votes)
+        ]
+    )[:, :samples]
+    score_QS = np.where(kept_QS, first_own.correct_QN[:, :samples], judge.correct_QN[:, :samples])
     judged_Q = 1 - kept_QS.mean(axis=1)
     both = total_used([first_own.used_by(1), second_own.used_by(1)])
     extra = {name: used * judged_Q[:, None] for name, used in judge.used_by(1).items()}

@@ -25,11 +25,6 @@ def trained_on(
     """Yield a sentence for each run and set of which the run trained on some questions.
 
     Problems of generators are not compared: two streams may share a short problem by chance.
-
-    Args:
-        policies: the policies that are compared.
-        scored: the questions that they answer.
-        seed: the seed that chose these questions.
     """
     for run in dict.fromkeys(policy.run for policy in policies if policy.run):
         try:

@@ -51,17 +51,10 @@ def verifying(
     suite: str,
     tokens: int,
 ) -> Job:
-    """The verifier's job on one set, after the policies have answered.
+    """The verifier's job on one set, after the policies have answered; each distinct answer is
+    judged once, in at most ``tokens``.
 
     A scripted oracle gets the solution 1 for right answers and 0 for wrong answers.
-
-    Args:
-        questions: questions of the set.
-        answered: policy -> its responses; each distinct answer is judged once.
-        verifier: the policy that judges.
-        settings: settings of the comparison.
-        suite: name of the suite, and of the folder of the judgements.
-        tokens: length of the longest judgement.
     """
     problems: dict[str, Problem] = {}
     for responses in answered.values():

@@ -156,15 +156,19 @@ def _first_reached(value_D: Floats, price_D: Floats, wanted: float) -> float:
     return float(price_D[first - 1] + share * (price_D[first] - price_D[first - 1]))
 
 
-def choose_threshold(
-    curve: DeferralCurve,
-    source: ThresholdSource,
-    *,
-    accuracy_loss: float = 0.01,
-    cost_share: float = 0.8,
-    cost_large: float = float("nan"),
-    fixed: float = 0.5,
-) -> float:
+@dataclass(frozen=True)
+class ThresholdChoice:
+    """How a threshold is chosen, and on which questions."""
+
+    source: ThresholdSource = "cost"
+    accuracy_loss: float = 0.01
+    cost_share: float = 0.8
+    fixed: float = 0.5
+    on_test: bool = False
+    """Choose on the scored questions themselves, as COREA does (arXiv:2603.03752)."""
+
+
+def choose_threshold(curve: DeferralCurve, choice: ThresholdChoice, cost_large: float) -> float:
     """Choose a threshold by its results on the questions of ``curve``.
 
     accuracy      the cheapest that loses at most ``accuracy_loss`` of the large model's accuracy
@@ -174,19 +178,19 @@ def choose_threshold(
 
     If no threshold keeps the bound, the nearest one is chosen.
     """
-    match source:
+    match choice.source:
         case "fixed":
-            return fixed
+            return choice.fixed
         case "large-pass@1":
             return curve.accuracy_large
         case "accuracy":
-            enough_D = curve.accuracy_D >= curve.accuracy_large - accuracy_loss - 1e-12
+            enough_D = curve.accuracy_D >= curve.accuracy_large - choice.accuracy_loss - 1e-12
             if not enough_D.any():
                 return float(curve.threshold_D[np.argmax(curve.accuracy_D)])
             cost_D = np.where(enough_D, curve.cost_D, np.inf)
             return float(curve.threshold_D[np.argmin(cost_D)])
         case "cost":
-            cheap_D = curve.cost_D <= cost_share * cost_large + 1e-12
+            cheap_D = curve.cost_D <= choice.cost_share * cost_large + 1e-12
             if not cheap_D.any():
                 return float(curve.threshold_D[np.argmin(curve.cost_D)])
             accuracy_D = np.where(cheap_D, curve.accuracy_D, -np.inf)

@@ -2,6 +2,7 @@
 part becomes a sentence."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ from coterie.evaluation.by_set import estimate
 from coterie.evaluation.evaluation import Evaluation, Resampled
 from coterie.evaluation.metrics.intervals import RESAMPLES
 from coterie.evaluation.run_table import Line, lines
-from coterie.evaluation.table import value_with_interval, without_zero
+from coterie.evaluation.table import value_with_interval
 
 CONFIG, METRICS, SUMMARY = "config.json", "metrics.jsonl", "summary.json"
 EPISODES, EVALUATIONS, ENVIRONMENT = "episodes.jsonl", "evaluations.jsonl", "environment.json"
@@ -186,15 +187,9 @@ def _from_summary(summary: Mapping[str, Any]) -> list[Line]:
     names = dict.fromkeys([*values["before"], *values["after"]])
 
     def cell(when: str, name: str) -> str:
-        return _cell(values[when].get(name), (bounds.get(when) or {}).get(name))
+        if (value := values[when].get(name)) is None:
+            return ""
+        ends = (bounds.get(when) or {}).get(name) or (None, None)
+        return value_with_interval(value, *(math.nan if end is None else end for end in ends))
 
     return [Line(name, cell("before", name), cell("after", name), "", "") for name in names]
-
-
-def _cell(value: float | None, interval: list[float | None] | None) -> str:
-    if value is None:
-        return ""
-    low, high = interval or (None, None)
-    if low is None or high is None:
-        return without_zero(value, 3)
-    return value_with_interval(value, low, high)

@@ -75,6 +75,8 @@ _READS_STATES = {
     "rlvr-probe": "rlvr",
     "router": "base",
 }
+# Jobs whose tokens and probabilities are stored.
+_READ = ("rlvr", "rlvr-fit", "corea")
 _FITTED = ("rlvr-probe", "router")
 ROUTER_RESPONSES = 8
 """Responses to a question from which the router learns accuracy; the probe uses the first."""
@@ -185,9 +187,7 @@ class CoreaComparison(ComparisonSettings):
         """Values that the preset or the runs set."""
         values: dict[str, Any] = {}
         if self.preset:
-            paper = preset_settings(self.preset)
-            if paper.choice.env != _ENV:
-                raise UserError(f"preset {self.preset} is for {paper.choice.env}, not for {_ENV}")
+            paper = preset_settings(self.preset, _ENV)
             env, small = paper.env, paper.agents[_ROLE].model
             values = {
                 "base": small,
@@ -245,11 +245,11 @@ def compare(settings: CoreaComparison) -> None:
         [p for questions in (*scored, *filter(None, [fitted])) for p in questions.problems],
     )
     jobs = {
-        name: [_job(name, name, policy, questions, settings) for questions in scored]
+        name: [_job(name, policy, questions, settings) for questions in scored]
         for name, policy in policies.items()
     }
     count = ROUTER_RESPONSES if "router" in wanted else 1
-    fit_job = fitted and _job("rlvr-fit", "rlvr", policies["rlvr"], fitted, settings, count)
+    fit_job = fitted and _job("rlvr-fit", policies["rlvr"], fitted, settings, count)
     sample_missing(
         [*chain.from_iterable(jobs.values()), *filter(None, [fit_job])], settings, console
     )
@@ -309,7 +309,7 @@ def _show(
     """Show the tables; write results.json and the pictures."""
     counts = [len(questions.problems) for questions in scored]
     measured = [_measured(rows, settings, index) for index, rows in enumerate(by_set)]
-    runs = [_runs(rows) for rows in by_set]
+    runs = [{name: measure_runs(row) for name, row in rows.items()} for rows in by_set]
     results, spread = _mean(measured), _mean_of_runs(runs, counts)
     several = f" of {len(scored)} sets" if len(scored) > 1 else ""
     title = f"{sum(counts)} questions{several}, {settings.samples} responses each"
@@ -440,7 +440,6 @@ def _without_fit(settings: CoreaComparison, rows: set[str], console: Console) ->
 
 def _job(
     name: str,
-    key: str,
     policy: NamedPolicy,
     questions: Questions,
     settings: CoreaComparison,
@@ -461,7 +460,7 @@ def _job(
         {_ROLE: (policy,)},
         _ROLE,
         stream=("comparison",),
-        extra_values=("probability", "tokens", "turns") if key in ("rlvr", "corea") else (),
+        extra_values=("probability", "tokens", "turns") if name in _READ else (),
     )
     folder, title = settings.out / "responses", f"responses of {name}: {policy.model}"
     return make_job(lineup, questions, settings, folder, title=title, samples=samples, keyed=True)
@@ -528,8 +527,3 @@ def _measured(rows: Mapping[str, Deferral], settings: CoreaComparison, index: in
     # Sets have independent resamples.
     resampling = {"resamples": settings.resamples, "seed": settings.seed + index}
     return {name: measure(deferral, **resampling) for name, deferral in rows.items()}
-
-
-def _runs(rows: Mapping[str, Deferral]) -> Runs:
-    """Means and deviations over runs of the systems on one set."""
-    return {name: measure_runs(deferral) for name, deferral in rows.items()}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,25 +20,20 @@ _WIDTH = 3.2
 _LARGEST_THRESHOLD = 1.1
 
 
-def draw_cascades(systems: Mapping[str, Deferral], folder: Path, *, sets: int = 1) -> list[Path]:
-    """Draw every picture that these systems allow; return the files.
-
-    Args:
-        systems: name -> its decisions on the questions of all sets.
-        folder: of the pictures.
-        sets: number of sets; if there are several, the pictures say so.
-    """
+def draw_cascades(systems: Mapping[str, Deferral], folder: Path, *, sets: int) -> list[Path]:
+    """Draw every picture that these systems allow; return the files. With several sets, the
+    pictures say so."""
     pictures = {
-        "reliability.png": draw_reliability,
-        "accuracy_cost.png": draw_accuracy_cost,
-        "threshold.png": draw_threshold,
+        "reliability.png": _draw_reliability,
+        "accuracy_cost.png": _draw_accuracy_cost,
+        "threshold.png": _draw_threshold,
     }
     paths = {folder / name: draw for name, draw in pictures.items()}
     note = f"all questions of {sets} sets" if sets > 1 else ""
     return [path for path, draw in paths.items() if draw(systems, path, note)]
 
 
-def draw_reliability(systems: Mapping[str, Deferral], path: Path, note: str = "") -> bool:
+def _draw_reliability(systems: Mapping[str, Deferral], path: Path, note: str) -> bool:
     """Draw observed accuracy by bin of confidence; a dot's area is its share of responses."""
     shown = [name for name in ("slm", "rlvr", "brier", "l1") if name in systems]
     if not shown:
@@ -66,32 +62,21 @@ def draw_reliability(systems: Mapping[str, Deferral], path: Path, note: str = ""
     return True
 
 
-def draw_accuracy_cost(systems: Mapping[str, Deferral], path: Path, note: str = "") -> bool:
+def _draw_accuracy_cost(systems: Mapping[str, Deferral], path: Path, note: str) -> bool:
     """Draw every cascade's curve over thresholds, with the chosen threshold."""
     drawn = with_threshold(systems)
     if not drawn and not set(systems) & set(_POINTS):
         return False
     with drawing(path, figsize=(6.4, 4.4)) as axis:
         for index, (name, deferral) in enumerate(drawn.items()):
-            curve = deferral.cascade.curve()
-            bold = name == "corea"
-            colour = f"C{index % 10}"
-            axis.plot(
-                curve.cost_D,
-                curve.accuracy_D,
-                label=SYSTEMS[name],
-                color=colour,
-                linewidth=2.2 if bold else 1,
-                linestyle="-" if index < 10 else "--",
-                zorder=4 if bold else 3,
-            )
-            cost, accuracy = _at(deferral)
-            axis.plot(cost, accuracy, marker="o" if bold else ".", color=colour, zorder=5)
+            curve, style = deferral.cascade.curve(), _style(index, name)
+            axis.plot(curve.cost_D, curve.accuracy_D, **style)
+            marker = "o" if name == "corea" else "."
+            axis.plot(*_at(deferral), marker=marker, color=style["color"], zorder=5)
         for name, marker in _POINTS.items():
             if name in systems:
-                cost, accuracy = _at(systems[name])
                 style = {"marker": marker, "color": "black", "linestyle": "none"}
-                axis.plot(cost, accuracy, label=SYSTEMS[name], **style)
+                axis.plot(*_at(systems[name]), label=SYSTEMS[name], **style)
         if corea := systems.get("corea"):
             curve = corea.cascade.curve()
             ends = [
@@ -106,21 +91,14 @@ def draw_accuracy_cost(systems: Mapping[str, Deferral], path: Path, note: str = 
     return True
 
 
-def draw_threshold(systems: Mapping[str, Deferral], path: Path, note: str = "") -> bool:
+def _draw_threshold(systems: Mapping[str, Deferral], path: Path, note: str) -> bool:
     """Draw accuracy, cost and deferral of every cascade against its threshold (COREA, figure 2)."""
     drawn = with_threshold(systems)
     if not drawn:
         return False
     with drawing(path, 1, 3, figsize=(13, 4)) as axes:
         for index, (name, deferral) in enumerate(drawn.items()):
-            curve = deferral.cascade.curve()
-            style = {
-                "label": SYSTEMS[name],
-                "color": f"C{index % 10}",
-                "linewidth": 2.2 if name == "corea" else 1,
-                "linestyle": "-" if index < 10 else "--",
-                "zorder": 4 if name == "corea" else 3,
-            }
+            curve, style = deferral.cascade.curve(), _style(index, name)
             for axis, values_D in zip(axes, (curve.accuracy_D, curve.cost_D, curve.deferred_D)):
                 axis.step(curve.threshold_D, values_D, where="pre", **style)
         chosen = drawn.get("corea", next(iter(drawn.values()))).threshold_Q
@@ -135,6 +113,18 @@ def draw_threshold(systems: Mapping[str, Deferral], path: Path, note: str = "") 
         )
         axes[-1].legend(title=note, fontsize=6, title_fontsize=6)
     return True
+
+
+def _style(index: int, name: str) -> dict[str, Any]:
+    """The line of a cascade; COREA's is bold."""
+    bold = name == "corea"
+    return {
+        "label": SYSTEMS[name],
+        "color": f"C{index % 10}",
+        "linewidth": 2.2 if bold else 1,
+        "linestyle": "-" if index < 10 else "--",
+        "zorder": 4 if bold else 3,
+    }
 
 
 def _at(deferral: Deferral) -> tuple[float, float]:

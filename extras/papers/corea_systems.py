@@ -75,17 +75,11 @@ _SMALLEST = 1e-3
 def recalibrated(
     confidence_QS: Floats, correct_QS: Floats, method: Method, fitted_Q: Mask
 ) -> Floats:
-    """Map all confidences by a fit on some of the questions: (Q, S).
+    """Map all confidences by a fit on the questions of the mask ``fitted_Q``: (Q, S).
 
     isotonic     the best nondecreasing step function (Zadrozny and Elkan 2002)
     platt        ``sigmoid(a logit(p) + b)`` of the lowest log loss (Platt 1999); a may be negative
     temperature  ``sigmoid(logit(p) / T)`` with the T of the lowest log loss (arXiv:1706.04599)
-
-    Args:
-        confidence_QS: stated confidences; NaN where there is none.
-        correct_QS: 1 where the response is right, else 0.
-        method: one of those above.
-        fitted_Q: the questions to fit on.
     """
     mapped_QS = np.full_like(confidence_QS, np.nan)
     stated_QS = ~np.isnan(confidence_QS)
@@ -169,20 +163,13 @@ def systems_by_set(
     answered: Mapping[str, Sequence[Responses]],
     choice: ThresholdChoice,
     *,
-    size_ratio: float,
-    output_weight: float,
     probability_QS: Mapping[str, Floats],
     probe_QS: Floats | None = None,
     routing: Routing | None = None,
+    **costs: float,
 ) -> list[dict[str, Deferral]]:
-    """The systems on each set, with thresholds and recalibrations of that set alone.
-
-    Args:
-        answered: model -> its responses to each set.
-        choice: how the threshold is chosen.
-        size_ratio: this and all others are those of :func:`systems`; Q counts the questions of all
-            sets, one set after the other.
-    """
+    """The systems on each set, with thresholds and recalibrations of that set alone. Arguments as
+    of :func:`systems`, where Q counts the questions of all sets, one set after the other."""
     by_set: list[dict[str, Deferral]] = []
     start = 0
     for index, large in enumerate(answered["large"]):
@@ -190,8 +177,7 @@ def systems_by_set(
         rows = systems(
             {name: sets[index] for name, sets in answered.items()},
             choice,
-            size_ratio=size_ratio,
-            output_weight=output_weight,
+            **costs,
             probability_QS={name: values[questions] for name, values in probability_QS.items()},
             probe_QS=None if probe_QS is None else probe_QS[questions],
             routing=routing and routing.of(questions),
@@ -344,7 +330,7 @@ def at_thresholds(deferral: Deferral) -> dict[str, dict[str, float]]:
     """
     cascade = deferral.cascade
     points: dict[str, dict[str, float]] = {}
-    for threshold in THRESHOLDS:
+    for threshold in (tenth / 10 for tenth in range(12)):
         at = Deferral(cascade, cascade.defer(np.full(len(cascade.score_QS), threshold)))
         points[f"{threshold:g}"] = {
             "accuracy": float(at.correct_QS.mean()),
@@ -353,8 +339,6 @@ def at_thresholds(deferral: Deferral) -> dict[str, dict[str, float]]:
         }
     return points
 
-
-THRESHOLDS = tuple(tenth / 10 for tenth in range(12))
 
 Measured = Mapping[str, Mapping[str, Resampled]]
 """System -> metric -> value with its bootstrap resamples."""

@@ -191,15 +191,8 @@ async def sample_solutions(
     check: Callable[[str, Problem], Verdict] | None = None,
 ) -> list[tuple[Trajectory, bool, int]]:
     """Return training rows (the policy's prompt and the expert's solution in the policy's format),
-    whether each is right, and the number of tokens that the expert wrote.
-
-    Args:
-        team: a team of ``policy`` and ``expert``.
-        problems: the problems of a step.
-        step: number of the step, which seeds the sampling.
-        settings: settings of the distillation.
-        check: decides whether a solution is right; None: all are.
-    """
+    whether each is right, and the number of tokens that the expert wrote. ``step`` seeds the
+    sampling; without ``check`` all solutions are right."""
     expert = team.policies["expert"]
     policy_codec, expert_codec = team.codecs["policy"], team.codecs["expert"]
     sampling = Sampling(settings.max_new_tokens, settings.temperature)

@@ -156,9 +156,7 @@ class EapoComparison(ComparisonSettings):
         values: dict[str, Any] = {}
         env: dict[str, Any] = {}
         if self.preset:
-            paper = preset_settings(self.preset)
-            if paper.choice.env != _ENV:
-                raise UserError(f"preset {self.preset} is for {paper.choice.env}, not for {_ENV}")
+            paper = preset_settings(self.preset, _ENV)
             values = {
                 "base": paper.agents["policy"].model,
                 "expert": paper.agents["expert"].model,
@@ -272,16 +270,8 @@ def _show(
     settings: EapoComparison,
     console: Console,
 ) -> None:
-    """Show the tables; write results.json and the picture.
-
-    Args:
-        systems: the rows.
-        responses: name of a row -> its responses to each set.
-        wrong: name of a row -> share of wrong replies among the stored ones that it reads.
-        scored: the sets of questions.
-        settings: of the comparison.
-        console: shows the tables.
-    """
+    """Show the tables; write results.json and the picture. ``wrong``: name of a row -> share of
+    wrong replies among the stored ones that it reads."""
     drawn = (settings.resamples, settings.seed)
     measured = {name: measure_responses(pool(sets), *drawn) for name, sets in responses.items()}
     by_set = {

@@ -20,13 +20,7 @@ questions, and ``f1_variance``; ``tokens`` that the policy wrote for one answer,
 
 
 def measure_responses(responses: Responses, resamples: int, seed: int) -> Figures:
-    """Means over questions; two systems have paired resamples.
-
-    Args:
-        responses: a system's responses.
-        resamples: number of bootstrap resamples over questions.
-        seed: seed of the resamples.
-    """
+    """Means over questions; two systems have paired resamples."""
     score_QN = responses.correct_QN
     mean, passed = (
         mean_intervals(column_Q[:, None], resamples=resamples, seed=seed)[0]

@@ -33,33 +33,16 @@ def probe_scores(
     policy: NamedPolicy,
     fitted: Responses,
     scored: Responses,
-    *,
-    seed: int,
-    learning_rate: float,
-    epochs: int = 20,
-    batch: int = 32,
+    **how: Any,
 ) -> Floats:
     """Fit a probe on one response to each question of ``fitted`` and return (Q, S) predictions for
-    the responses of ``scored``; NaN where there is no response.
-
-    Args:
-        policy: the model whose hidden states are read.
-        fitted: responses to fit on.
-        scored: responses to predict.
-        seed: this and the others are of :func:`fit_probe`.
+    the responses of ``scored``; NaN where there is no response. ``how``: that of :func:`fit_probe`.
     """
     handle = _handle(policy)
     first = [[row[0]] for row in fitted.records]
     states_ND = pooled_states(handle, [tokens for tokens, _ in _tokens(first)])
     right_N = fitted.correct_QN[:, 0]
-    probe = fit_probe(
-        states_ND,
-        right_N[~np.isnan(right_N)],
-        seed=seed,
-        learning_rate=learning_rate,
-        epochs=epochs,
-        batch=batch,
-    )
+    probe = fit_probe(states_ND, right_N[~np.isnan(right_N)], **how)
     with torch.no_grad():
         rows = [tokens for tokens, _ in _tokens(scored.records)]
         score_N = probe(pooled_states(handle, rows)).numpy().astype(np.float64)
@@ -159,18 +142,8 @@ def fit_probe(
     learning_rate: float = 5e-5,
     epochs: int = 20,
     batch: int = 32,
-    hidden: tuple[int, int] = (2048, 1024),
 ) -> nn.Module:
     """Fit a probe, (N, D) states -> (N,) probabilities; keep that of lowest held-out loss.
-
-    Args:
-        states_ND: mean hidden states of N responses.
-        correct_N: 1 where the response is right, else 0.
-        seed: seed of weights, split and order.
-        learning_rate: AdamW's.
-        epochs: passes over nine tenths of the rows.
-        batch: rows of a step.
-        hidden: widths of the two hidden layers.
 
     Raises:
         UserError: there are fewer than two responses.
@@ -186,11 +159,11 @@ def fit_probe(
         centre, spread = states_ND.mean(0), states_ND.std(0) + 1e-6
         probe = nn.Sequential(
             _Standardise(centre, spread),
-            nn.Linear(states_ND.shape[1], hidden[0]),
+            nn.Linear(states_ND.shape[1], 2048),
             nn.ReLU(),
-            nn.Linear(hidden[0], hidden[1]),
+            nn.Linear(2048, 1024),
             nn.ReLU(),
-            nn.Linear(hidden[1], 1),
+            nn.Linear(1024, 1),
             nn.Flatten(0),
         )
         order = torch.randperm(len(correct))

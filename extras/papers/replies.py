@@ -29,17 +29,7 @@ def sample_replies(
     temperature: float | None,
 ) -> list[Job]:
     """Sample ``count`` replies of the expert to every question with the workflow's prompt; one job
-    per set; only missing replies are sampled.
-
-    Args:
-        expert: the model that replies.
-        scored: the sets of questions.
-        settings: sampling, seed and folder of the comparison.
-        console: shows the progress.
-        env: prompt styles and lengths.
-        count: replies to each question.
-        temperature: sampling temperature of the replies; None: the general one.
-    """
+    per set; only missing replies are sampled. ``temperature`` None: that of ``settings``."""
     if temperature is not None:
         settings = replace(settings, temperature=temperature)
     # An evaluation has no experts: the expert takes the policy's seat, in the expert's format.
@@ -66,31 +56,20 @@ def pick_replies(
     jobs: Sequence[Job], pick: Pick, *, experts: int, seed: int
 ) -> tuple[list[Replies], float]:
     """Return (the experts' replies for each job's set, share of wrong ones). Every answer to a
-    problem gets the same replies.
-
-    Args:
-        jobs: a job of stored replies for each set of questions.
-        pick: which replies may be chosen.
-        experts: replies to a question.
-        seed: seed of the choice.
-    """
-    replies_by_problem: list[Replies] = []
+    problem gets the same replies, at most one for each of the ``experts``."""
+    replies_by_set: list[Replies] = []
     wrong: list[bool] = []
     for job in jobs:
         records: dict[str, list[Mapping[str, Any]]] = {}
         for (problem, _), record in sorted(job.read().items()):
             records.setdefault(problem, []).append(record)
-        chosen = {
-            problem: choose_replies(
-                records_of_problem, pick, experts, derive_seed(seed, "told", problem)
-            )
-            for problem, records_of_problem in records.items()
-        }
-        replies_by_problem.append(
-            {problem: [record["text"] for record in picked] for problem, picked in chosen.items()}
-        )
-        wrong += [not record["correct"] for picked in chosen.values() for record in picked]
-    return replies_by_problem, sum(wrong) / len(wrong) if wrong else 0.0
+        replies: dict[str, list[str]] = {}
+        for problem, stored in records.items():
+            picked = choose_replies(stored, pick, experts, derive_seed(seed, "told", problem))
+            replies[problem] = [record["text"] for record in picked]
+            wrong += [not record["correct"] for record in picked]
+        replies_by_set.append(replies)
+    return replies_by_set, sum(wrong) / len(wrong) if wrong else 0.0
 
 
 def choose_replies(
@@ -100,12 +79,6 @@ def choose_replies(
 
     ``any``: from all; ``wrong``: from the wrong ones, or from all if fewer than ``count`` are wrong
     (EAPO, arXiv:2509.23730, appendix E). Return all replies if there are at most ``count``.
-
-    Args:
-        records: the stored replies.
-        pick: which of them may be chosen.
-        count: number of replies.
-        seed: seed of the choice.
     """
     wrong = [record for record in records if not record["correct"]]
     pool = wrong if pick == "wrong" and len(wrong) >= count else records

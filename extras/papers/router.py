@@ -9,7 +9,7 @@ eight responses as text. A number is used as it is; any other output goes to the
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -40,34 +40,16 @@ def routing_by(
     scored: Sequence[str],
     *,
     seed: int,
-    learning_rate: float,
-    epochs: int,
-    batch: int = 32,
-    tuning: Literal["auto", "full", "lora"] = "auto",
+    tuning: Literal["auto", "full", "lora"],
+    **how: Any,
 ) -> Routing:
     """Fine-tune ``base`` on the accuracy of the responses ``fitted`` to ``questions``; return its
-    outputs for ``scored``.
-
-    Args:
-        base: the small model before training.
-        questions: questions to fit on.
-        fitted: responses to them.
-        scored: questions to predict.
-        seed: this and the others are of :func:`fit_router`.
-        tuning: weights that are fine-tuned.
-    """
+    outputs for ``scored``. ``how``: that of :func:`fit_router`."""
     # The router's prompt is the paper's, without a system message of a run.
     spec = model_spec(replace(base.settings, trained=True, tuning=tuning, system=""))
     model = load_team({"router": spec}, trained={"router"}, seed=seed)["router"]
-    fit_router(
-        model,
-        questions,
-        np.nan_to_num(mean_present(fitted.correct_QN, axis=1)).tolist(),
-        learning_rate=learning_rate,
-        epochs=epochs,
-        batch=batch,
-        seed=seed,
-    )
+    accuracy = np.nan_to_num(mean_present(fitted.correct_QN, axis=1)).tolist()
+    fit_router(model, questions, accuracy, seed=seed, **how)
     return route(model, scored)
 
 
@@ -81,17 +63,7 @@ def fit_router(
     batch: int = 32,
     seed: int = 0,
 ) -> None:
-    """Fine-tune ``model`` in place to write each question's ``accuracy`` with two decimals.
-
-    Args:
-        model: the model.
-        questions: the questions.
-        accuracy: share of right responses to each question.
-        learning_rate: AdamW's.
-        epochs: passes over the questions.
-        batch: questions of a step.
-        seed: seed of the order.
-    """
+    """Fine-tune ``model`` in place to write each question's ``accuracy`` with two decimals."""
     parameters = list(model.handle.parameters().values())
     optimizer = torch.optim.AdamW(parameters, lr=learning_rate, weight_decay=0.0)
     rows = [

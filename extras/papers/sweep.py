@@ -82,7 +82,10 @@ def sweep(settings: Sweep) -> None:
     """
     console = Console()
     if not settings.name:
-        _list(console)
+        for name, table in tables().items():
+            show_plain(console, f"{name:9}  {table.title}")
+            if table.why_not:
+                show_plain(console, f"{'':9}  no miniature: {table.why_not}")
         return
     paper_table = _table_of(settings)
     if not settings.dry_run:
@@ -178,13 +181,6 @@ def tables(*, at_scale: bool = False) -> dict[str, Table]:
         for module in modules
         for name, table in (module.AT_SCALE if at_scale else module.TABLES).items()
     }
-
-
-def _list(console: Console) -> None:
-    for name, paper_table in tables().items():
-        show_plain(console, f"{name:9}  {paper_table.title}")
-        if paper_table.why_not:
-            show_plain(console, f"{'':9}  no miniature: {paper_table.why_not}")
 
 
 def _table_of(settings: Sweep) -> Table:
@@ -337,15 +333,23 @@ def _show(paper_table: Table, values: Values, settings: Sweep, console: Console)
         wide=4,
     ):
         console.print(table)
-    for note in _notes(paper_table):
-        show_plain(console, note)
+    if paper_table.instead:
+        show_plain(console, f"In place of the paper's: {paper_table.instead}.")
+    if paper_table.note:
+        show_plain(console, paper_table.note)
     path = settings.out / f"{settings.shown}.json"
     content = {
         "table": settings.name,
         "title": paper_table.title,
         "instead": paper_table.instead,
         "seeds": list(settings.seeds),
-        "rows": _content(values),
+        "rows": {
+            label: {
+                column: {"values": list(numbers), **as_json(t_interval(numbers))}
+                for column, numbers in row.items()
+            }
+            for label, row in values.items()
+        },
     }
     write_json(path, content)
     files = [path, *_bars(values, paper_table, settings)]
@@ -365,22 +369,6 @@ def _bars(values: Values, paper_table: Table, settings: Sweep) -> list[Path]:
     path = settings.out / f"{settings.shown}.png"
     caption = "mean over seeds, 95 % (t)" if len(settings.seeds) > 1 else "one seed"
     return [draw_grouped_bars(panels, path, caption)]
-
-
-def _notes(paper_table: Table) -> list[str]:
-    instead = f"In place of the paper's: {paper_table.instead}."
-    return [*([instead] if paper_table.instead else []), *filter(None, [paper_table.note])]
-
-
-def _content(values: Values) -> dict[str, Any]:
-    """All values, means and intervals as JSON data."""
-    return {
-        label: {
-            column: {"values": list(numbers), **as_json(t_interval(numbers))}
-            for column, numbers in row.items()
-        }
-        for label, row in values.items()
-    }
 
 
 def _cell(numbers: Sequence[float]) -> str:

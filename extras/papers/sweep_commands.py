@@ -48,14 +48,10 @@ class SweepCommand:
     def finished(self) -> bool:
         return (self.folder / self.done).exists()
 
-    @property
-    def resumable(self) -> bool:
-        """Whether it has a whole checkpoint, of a step or of the warm-up."""
-        return any(self.folder.glob("checkpoints/[!.]*"))
-
     def command(self) -> list[str]:
         """The command line of a new start, or of resuming an interrupted run."""
-        if self.program == "train" and self.resumable:
+        # A whole checkpoint is of a step or of the warm-up.
+        if self.program == "train" and any(self.folder.glob("checkpoints/[!.]*")):
             return ["train.py", "--resume", str(self.folder)]
         return [f"{self.program}.py", *self.arguments]
 
@@ -87,16 +83,8 @@ def training(
     more: Sequence[str],
     scored: Sequence[str] = (),
 ) -> Iterator[SweepCommand]:
-    """The training of every variant with every seed.
-
-    Args:
-        table: the table.
-        seeds: seeds of every variant.
-        out: folder of the sweep.
-        steps: training steps; None: train.py's.
-        more: further flags of every training.
-        scored: sets that the comparison scores, which distillations keep out of training.
-    """
+    """The training of every variant with every seed. ``more``: further flags of all of them;
+    ``scored``: sets that the comparison scores, which distillations keep out of training."""
     imitating, _ = of_distillation(more, scored)
     for variant in table.variants:
         for seed in seeds:
@@ -114,12 +102,7 @@ def training(
 
 def of_distillation(more: Sequence[str], scored: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """What a distillation takes of further flags of every training, as it calls them, and the flags
-    that are left out.
-
-    Args:
-        more: the flags, all of train.py.
-        scored: sets that are scored, besides those in the flags.
-    """
+    that are left out. Sets may be ``scored`` besides those in the flags."""
     flags: list[str] = []
     left_out: list[str] = []
     sets = list(scored)
@@ -137,15 +120,7 @@ def of_distillation(more: Sequence[str], scored: Sequence[str] = ()) -> tuple[li
 def comparing(
     name: str, table: Table, seeds: Sequence[int], out: Path, more: Sequence[str]
 ) -> Iterator[SweepCommand]:
-    """The table's comparison for every seed.
-
-    Args:
-        name: name of the table, and of its folder.
-        table: the table.
-        seeds: seeds of every variant.
-        out: folder of the sweep.
-        more: further flags of every comparison.
-    """
+    """The comparison of the table ``name`` for every seed, each with the further flags ``more``."""
     for seed in seeds if table.comparison else ():
         arguments = list(table.comparison)
         for variant in table.variants:
@@ -158,11 +133,8 @@ def comparing(
 
 
 def check_comparison(arguments: Sequence[str], *, reads: bool) -> None:
-    """Refuse a command of ``benchmark.py`` that would fail after its trainings.
-
-    Args:
-        arguments: the comparison's name and flags; runs in them need not exist yet.
-        reads: also open the sets of problems, and check their graders.
+    """Refuse a command of ``benchmark.py`` that would fail after its trainings; its runs need not
+    exist yet. With ``reads``, also open the sets of problems and check their graders.
 
     Raises:
         UserError: a flag, a value or a set of problems is invalid.
@@ -181,11 +153,8 @@ def check_comparison(arguments: Sequence[str], *, reads: bool) -> None:
 
 
 def scored_sets(arguments: Sequence[str]) -> tuple[str, ...]:
-    """The sets of problems that a comparison of ``benchmark.py`` scores, or a distillation learns.
-
-    Args:
-        arguments: the comparison's name and flags; runs in them need not exist yet.
-    """
+    """The sets of problems that a comparison of ``benchmark.py`` scores, or a distillation
+    learns."""
     settings, typed_flags = _read(arguments)
     preset = getattr(settings, "preset", "")
     if preset and "--problems" not in typed_flags:
@@ -202,11 +171,7 @@ def _read(arguments: Sequence[str]) -> tuple[Any, set[str]]:
 
 
 def answers_of(arguments: Sequence[str]) -> str:
-    """Say how many answers a comparison of ``benchmark.py`` samples.
-
-    Args:
-        arguments: the comparison's name and flags; runs in them need not exist yet.
-    """
+    """Say how many answers a comparison of ``benchmark.py`` samples."""
     settings, typed_flags = _read(arguments)
     counts = {key: getattr(settings, key) for key in ("questions", "held_out", "samples")}
     if settings.preset:

@@ -106,18 +106,22 @@ def test_thresholds_of_a_half_come_from_the_other_half():
 def test_threshold_sources():
     confidence = np.array([0.1, 0.4, 0.6, 0.9])
     curve = deferral_curve(confidence, [0, 0, 1, 1], [1, 1, 1, 1], np.ones(4), np.full(4, 2.0))
-    assert choose_threshold(curve, "fixed", fixed=0.3) == 0.3
-    assert choose_threshold(curve, "large-pass@1") == 1.0
+
+    def chosen(curve, *choice, **bounds):
+        return choose_threshold(curve, ThresholdChoice(*choice, **bounds), 2.0)
+
+    assert chosen(curve, "fixed", fixed=0.3) == 0.3
+    assert chosen(curve, "large-pass@1") == 1.0
     # No loss needs both wrong ones deferred and nobody else: between .4 and .6.
-    assert 0.4 < choose_threshold(curve, "accuracy", accuracy_loss=0.0) <= 0.6
+    assert 0.4 < chosen(curve, "accuracy", accuracy_loss=0.0) <= 0.6
     # A quarter may be lost: one wrong one is kept.
-    assert 0.1 < choose_threshold(curve, "accuracy", accuracy_loss=0.25) <= 0.4
+    assert 0.1 < chosen(curve, "accuracy", accuracy_loss=0.25) <= 0.4
     # Cost 1 + 2 * deferred share: 1.5 pays for one of four.
-    assert 0.1 < choose_threshold(curve, "cost", cost_share=0.75, cost_large=2.0) <= 0.4
+    assert 0.1 < chosen(curve, "cost", cost_share=0.75) <= 0.4
     # Nothing is that cheap, and nothing that good: the nearest.
-    assert choose_threshold(curve, "cost", cost_share=0.1, cost_large=2.0) == 0.0
+    assert chosen(curve, "cost", cost_share=0.1) == 0.0
     worse = deferral_curve(confidence, [1, 1, 1, 1], [0, 0, 1, 1], np.ones(4), np.ones(4))
-    assert choose_threshold(worse, "accuracy", accuracy_loss=-1.0) <= 0.1
+    assert chosen(worse, "accuracy", accuracy_loss=-1.0) <= 0.1
 
 
 def test_column_sums_give_the_metrics_of_the_responses():

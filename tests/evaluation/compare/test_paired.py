@@ -66,18 +66,6 @@ def test_differences_pair_up(write: Any, tmp_path: Path, capsys: Any) -> None:
     assert max(map(len, shown.splitlines()[:-1])) <= 100
 
 
-def test_a_run_that_goes_on_has_old_results(write: Any, tmp_path: Path, capsys: Any) -> None:
-    """It had ended after two steps, and has logged three; what was before them still holds."""
-    ended, goes_on = write("a", [1, 0], [0, 1]), write("b", [1, 0], [0, 1])
-    for path in (ended, goes_on):
-        write(Path(path).name, [1, 0], [0, 1], which="before")
-        (Path(path) / "summary.json").write_text('{"steps": 2}')
-    (tmp_path / "b" / "metrics.jsonl").write_text('{"step": 2}\n{"step": 3}\n')
-    compare(ended, goes_on, code=2)
-    assert f"{goes_on} was resumed with more steps" in capsys.readouterr().err
-    compare(ended, goes_on, "--evaluation", "before")
-
-
 def test_few_problems_have_no_marks(write: Any, tmp_path: Path, capsys: Any) -> None:
     runs = write("a", [1] * 15, [0] * 15), write("b", [0] * 15, [0] * 15)
     compare(*runs, "--out", str(tmp_path / "x.json"))
@@ -122,7 +110,12 @@ def test_mistakes(write: Any, tmp_path: Path, capsys: Any) -> None:
     (Path(broken) / "evaluation" / "after.json").write_text("<html>")
     hollow = write("hollow", [1, 0], [0, 1])
     (Path(hollow) / "evaluation" / "after.json").write_text('{"problems": ["p0", "p1"]}')
+    # It had ended after two steps, and has logged three; what was before them still holds.
+    goes_on = write("old", [1, 0], [0, 1])
+    (Path(goes_on) / "summary.json").write_text('{"steps": 2}')
+    (Path(goes_on) / "metrics.jsonl").write_text('{"step": 2}\n{"step": 3}\n')
     for flags, sentence in [
+        ([a, goes_on], f"{goes_on} was resumed with more steps"),
         ([a], "name two runs at least"),
         ([a, a], "a run is named twice"),
         ([a, str(tmp_path)], "is not a run"),
@@ -134,3 +127,6 @@ def test_mistakes(write: Any, tmp_path: Path, capsys: Any) -> None:
     ]:
         compare(*flags, code=2)
         assert sentence in capsys.readouterr().err
+    for name in ("a", "old"):
+        write(name, [1, 0], [0, 1], which="before")
+    compare(a, goes_on, "--evaluation", "before")

@@ -38,25 +38,22 @@ def test_what_was_added_is_read_back(tmp_path: Path) -> None:
     assert stored.read()["p", 0]["correct"] == 1
 
 
+@pytest.mark.parametrize("before", [[], [record("p", 0)]])
 @pytest.mark.parametrize("left", [1, 10, 40])
-def test_a_torn_line_is_cut_off(tmp_path: Path, left: int) -> None:
+def test_a_torn_line_is_cut_off(tmp_path: Path, before: list[Any], left: int) -> None:
+    """Also the first, which says what was sampled."""
     stored = Completions(tmp_path / "a.jsonl", WHO)
-    stored.append([record("p", 0)])
-    whole = stored.path.read_bytes()
+    whole = b""
+    if before:
+        stored.append(before)
+        whole = stored.path.read_bytes()
     stored.append([record("q", 0)])
-    stored.path.write_bytes(whole + stored.path.read_bytes()[len(whole) :][:left])
-    assert list(stored.read()) == [("p", 0)]
+    stored.path.write_bytes(stored.path.read_bytes()[: len(whole) + left])
+    known = [(own["problem"], own["sample"]) for own in before]
+    assert list(stored.read()) == known
     stored.append([record("r", 0)])
-    assert list(stored.read()) == [("p", 0), ("r", 0)]
+    assert list(stored.read()) == [*known, ("r", 0)]
     assert stored.path.read_bytes().startswith(whole)
-
-
-def test_a_torn_first_line_is_no_line(tmp_path: Path) -> None:
-    stored = Completions(tmp_path / "a.jsonl", WHO)
-    stored.path.write_bytes(b'{"identity": {"ag')
-    assert stored.read() == {}
-    stored.append([record("p", 0)])
-    assert list(stored.read()) == [("p", 0)]
 
 
 def test_a_job_reads_its_problems_and_samples_alone(tmp_path: Path) -> None:

@@ -132,6 +132,10 @@ def test_mistakes(write: Any, tmp_path: Path, refused: Any) -> None:
     write("open", 0, 0.5)
     write("twin", 0, 0.4)
     (tmp_path / "open" / "summary.json").unlink()
+    # It had ended after two steps, and has logged three: its results are old.
+    write("old", 0, 0.5)
+    (tmp_path / "old" / "summary.json").write_text('{"after": {"avg@n/alone": 0.5}, "steps": 2}')
+    old = f"{tmp_path}/old was resumed with more steps than its results are of; python train.py"
     for systems, sentence in [
         ([], "write NAME=RUN,RUN, once or more"),
         (["runs/x"], "write NAME=RUN,RUN"),
@@ -139,19 +143,12 @@ def test_mistakes(write: Any, tmp_path: Path, refused: Any) -> None:
         ([f"A={tmp_path}/a,{tmp_path}/other"], "of different environments"),
         ([f"A={tmp_path}/a", f"A={tmp_path}/a"], "the same name"),
         ([f"A={tmp_path}/open"], "has not ended: python train.py --resume"),
+        ([f"A={tmp_path}/old"], old),
         ([f"A={tmp_path}"], "is not a run"),
         ([f"A={tmp_path}/a,{tmp_path}/a*"], f"names {tmp_path}/a twice; name each run once"),
         ([f"A={tmp_path}/a,{tmp_path}/twin"], "have the same seed, 0; leave out one of them"),
     ]:
         assert sentence in refused(benchmark.main, "seeds", "--systems", *systems)
-
-
-def test_a_run_that_goes_on_is_refused(write: Any, tmp_path: Path, refused: Any) -> None:
-    """It had ended after two steps, and has logged three: its results are old."""
-    path = write("a", 0, 0.5)
-    (tmp_path / "a" / "summary.json").write_text('{"after": {"avg@n/alone": 0.5}, "steps": 2}')
-    said = refused(benchmark.main, "seeds", "--systems", f"A={path}")
-    assert f"{path} was resumed with more steps than its results are of; python train.py" in said
 
 
 @pytest.mark.parametrize(

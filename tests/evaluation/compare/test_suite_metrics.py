@@ -131,15 +131,15 @@ def test_marks_and_money() -> None:
         return [[system("a", [0.0] * count, is_single=True), system("b+a", [1.0] * count)]]
 
     first, second = measure_rows(rows(16), {"a": (1.0, 10.0), "b": (0.0, 50.0)}, **HOW)
-    assert not first.marked
-    assert second.marked
+    assert not first.over_best.excludes_zero
+    assert second.over_best.excludes_zero
     # 100 prompt tokens at 1 and 10 sampled at 10 per million, a thousand times: .1 + .1.
     assert first.money == pytest.approx(0.2)
     assert second.money == pytest.approx(0.5)
     assert (second.tokens, second.seconds) == (10.0, 1.0)
     # One question less is too few to mark anything.
     _, fewer = measure_rows(rows(15), {}, **HOW)
-    assert not fewer.marked
+    assert not fewer.over_best.excludes_zero
 
 
 def test_pass_at_k_beside_its_control() -> None:

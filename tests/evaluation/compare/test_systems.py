@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from coterie.datatypes import Problem
-from coterie.evaluation.cascade import ThresholdChoice
 from coterie.evaluation.compare.responses import Responses, responses
 from coterie.evaluation.compare.systems import System, affordable, systems
 from coterie.evaluation.compare.verifier import Judged, verified
+from coterie.evaluation.metrics.deferral import ThresholdChoice
 
 PROBLEMS = [Problem("p", "1 + 1 =", "2", "number"), Problem("q", "1 + 2 =", "3", "number")]
 NO_MARKS: tuple[float | None, ...] = (None,) * 4

@@ -40,44 +40,31 @@ def trained(tmp_path: Path, sums: str) -> Any:
     return run
 
 
-def said(run: str, sums: str, seed: int, questions: int = 10) -> list[str]:
-    settings = ComparisonSettings(questions=questions, seed=seed)
-    scored = open_questions([sums], settings)
-    return list(trained_on([find_policy("corea", run, "small")], scored, seed))
+def said(run: str, sums: str, seed: int, questions: int = 10, role: str = "small") -> list[str]:
+    scored = open_questions([sums], ComparisonSettings(questions=questions, seed=seed))
+    return list(trained_on([find_policy("it", run, role)], scored, seed))
 
 
 def test_what_a_run_held_out_is_asked_without_a_word(trained: Any, sums: str) -> None:
     run = trained("--seed", "1")
     assert said(run, sums, seed=1) == []
     assert said(run, sums, seed=1, questions=4) == []
-
-
-def test_another_seed_is_told(trained: Any, sums: str) -> None:
-    run = trained("--seed", "1")
+    # Forty of fifty were trained on: of the ten of another seed at least one.
     (sentence,) = said(run, sums, seed=0)
-    # Forty of fifty were trained on: of another ten at least one.
     count = int(sentence.split(" trained on ")[1].split()[0])
-    held_out = {
-        p.id for p in open_questions([sums], ComparisonSettings(questions=10, seed=1))[0].problems
-    }
-    asked = {
-        p.id for p in open_questions([sums], ComparisonSettings(questions=10, seed=0))[0].problems
-    }
+    asked, held_out = (
+        {p.id for p in open_questions([sums], ComparisonSettings(questions=10, seed=s))[0].problems}
+        for s in (0, 1)
+    )
     assert count == len(asked - held_out) > 0
     assert sentence.endswith(f"of 10 questions of {sums}: --seed 1, its own, asks what it held out")
 
 
-def test_more_than_was_held_out(trained: Any, sums: str) -> None:
-    run = trained()
-    (sentence,) = said(run, sums, seed=0, questions=50)
-    assert " trained on 40 of 50 questions of " in sentence
+@pytest.mark.parametrize("steps", [4, 2])
+def test_only_what_the_steps_have_shown_counts(trained: Any, sums: str, steps: int) -> None:
+    (sentence,) = said(trained(steps=steps), sums, seed=0, questions=50)
+    assert f" trained on {10 * steps} of 50 questions of " in sentence
     assert sentence.endswith("ask fewer with --questions, or others with --problems")
-
-
-def test_only_what_the_steps_have_shown_counts(trained: Any, sums: str) -> None:
-    run = trained(steps=2)
-    (sentence,) = said(run, sums, seed=0, questions=50)
-    assert " trained on 20 of 50 questions of " in sentence
 
 
 @pytest.mark.parametrize("flag", ["--warmup.problems", "--agents.small.warmup"])
@@ -118,13 +105,8 @@ def test_what_a_distillation_imitated_counts(sums: str, tmp_path: Path) -> None:
     size = ("--steps", "2", "--problems-per-step", "10", "--solutions", "1", "--questions", "10")
     flags = ("--problems", sums, "--expert", "scripted:oracle", "--seed", "1", "--out", str(out))
     assert benchmark.main(["distill", *size, *flags]) == 0
-
-    def said(seed: int, questions: int) -> list[str]:
-        scored = open_questions([sums], ComparisonSettings(questions=questions, seed=seed))
-        return list(trained_on([find_policy("distilled", str(out), "policy")], scored, seed))
-
-    assert said(seed=1, questions=10) == []
-    (sentence,) = said(seed=0, questions=50)
+    assert said(str(out), sums, seed=1, role="policy") == []
+    (sentence,) = said(str(out), sums, seed=0, questions=50, role="policy")
     assert sentence.startswith(f"{out} trained on 20 of 50 questions of {sums}: --seed 1, its own")
 
 

@@ -132,22 +132,27 @@ def test_the_comparison_asks_as_training_does() -> None:
     assert settings.problems == (run.problems.train,)
 
 
-def test_figures_by_hand() -> None:
-    answers = {
-        "correct": [[1.0, 1.0], [0.0, 1.0], [0.0, None]],
-        "f1": [[1.0, 1.0], [0.0, 1.0], [0.5, None]],
-        "response_tokens": [[10.0, 20.0], [10.0, 10.0], [4.0, None]],
-        "expert_tokens": [[0.0, 0.0]] * 3,
-    }
-    problems = [Problem(name, "?", "1") for name in "abc"]
+def figures_of(**answers: list[list[float | None]]) -> Any:
+    """The figures of questions with as many answers each; None: the answer failed."""
+    shown = answers["f1"]
+    problems = [Problem(str(q), "?", "1") for q in range(len(shown))]
     nothing = {"confidence": None, "answer": None, "seconds": 1.0, "used": {}}
+    nothing |= {"correct": 0.0, "response_tokens": 1.0, "expert_tokens": 0.0}
     records = {
-        (problem.id, n): nothing | {name: rows[q][n] for name, rows in answers.items()}
-        for q, problem in enumerate(problems)
-        for n in (0, 1)
-        if answers["correct"][q][n] is not None
+        (str(q), n): nothing | {name: rows[q][n] for name, rows in answers.items()}
+        for q, row in enumerate(shown)
+        for n, value in enumerate(row)
+        if value is not None
     }
-    figures = measure_responses(responses(records, problems, 2, []), 100, 0)
+    return measure_responses(responses(records, problems, len(shown[0]), []), 100, 0)
+
+
+def test_figures_by_hand() -> None:
+    figures = figures_of(
+        correct=[[1.0, 1.0], [0.0, 1.0], [0.0, None]],
+        f1=[[1.0, 1.0], [0.0, 1.0], [0.5, None]],
+        response_tokens=[[10.0, 20.0], [10.0, 10.0], [4.0, None]],
+    )
     # Means 1, .5, 0; the population variance of the means is 1/6, within it is (0 + .25 + 0) / 3.
     assert figures["avg@n"].value == pytest.approx(0.5)
     assert figures["variance"].between == pytest.approx(1 / 6)
@@ -164,47 +169,35 @@ def test_figures_by_hand() -> None:
 
 def test_the_mean_of_sets_does_not_weigh_them_by_their_questions() -> None:
     """Table 1: AIMO's ten problems count as AIME's thirty. F1 1 and 0 of two, .5 of one."""
-
-    def figures(*f1: float) -> Any:
-        problems = [Problem(str(n), "?", "1") for n in range(len(f1))]
-        nothing = {"confidence": None, "answer": None, "seconds": 1.0, "used": {}}
-        measured = {"correct": 0.0, "response_tokens": 1.0, "expert_tokens": 0.0}
-        records = {(str(n), 0): {**nothing, **measured, "f1": value} for n, value in enumerate(f1)}
-        return measure_responses(responses(records, problems, 1, []), 10, 0)
-
-    means = mean_of_sets([figures(1.0, 1.0, 1.0, 0.0), figures(0.5)])
+    means = mean_of_sets([figures_of(f1=[[1.0], [1.0], [1.0], [0.0]]), figures_of(f1=[[0.5]])])
     # (.75 + .5) / 2, (3/16 + 0) / 2; pooled they were .7 and .16.
     assert means == {"avg@n": 0.0, "f1": 0.625, "f1_variance": pytest.approx(3 / 32)}
 
 
-def stored_replies(*wrong: int) -> list[dict[str, object]]:
-    return [{"text": str(place), "correct": int(place not in wrong)} for place in range(8)]
+@pytest.mark.parametrize(
+    ("wrong", "count", "drawn_from"),
+    [
+        ({1, 4, 5, 7}, 8, {1, 4, 5, 7}),
+        # Appendix E of the paper: "if fewer than 3 are incorrect, we sample from all 32".
+        ({1, 4}, 8, set(range(8))),
+        # Fewer replies than experts.
+        (set(), 2, {0, 1}),
+        (set(), 0, set()),
+    ],
+)
+def test_three_wrong_replies_are_chosen_where_there_are_three(
+    wrong: set[int], count: int, drawn_from: set[int]
+) -> None:
+    stored = [{"text": str(n), "correct": int(n not in wrong)} for n in range(count)]
 
+    def chosen(pick: Any, seed: int) -> list[int]:
+        return [int(record["text"]) for record in choose_replies(stored, pick, 3, seed)]
 
-def chosen(stored: list[dict[str, object]], pick: str, seed: int) -> list[int]:
-    return [int(record["text"]) for record in choose_replies(stored, pick, 3, seed)]  # type: ignore[arg-type]
-
-
-def test_three_wrong_replies_are_chosen_where_there_are_three() -> None:
-    stored = stored_replies(1, 4, 5, 7)
-    drawn = [chosen(stored, "wrong", seed) for seed in range(200)]
-    assert {place for places in drawn for place in places} == {1, 4, 5, 7}
-    assert all(len(set(places)) == 3 for places in drawn)
-    assert chosen(stored, "wrong", 5) == drawn[5]
-
-
-def test_all_replies_are_drawn_from_where_fewer_are_wrong() -> None:
-    # Appendix E of the paper: "if fewer than 3 are incorrect, we sample from all 32".
-    stored = stored_replies(1, 4)
-    drawn = [chosen(stored, "wrong", seed) for seed in range(200)]
-    assert {place for places in drawn for place in places} == set(range(8))
-    assert drawn == [chosen(stored, "any", seed) for seed in range(200)]
-
-
-def test_fewer_replies_than_experts() -> None:
-    two = stored_replies()[:2]
-    assert sorted(chosen(two, "any", 0)) == [0, 1]
-    assert chosen([], "wrong", 0) == []
+    drawn = [chosen("wrong", seed) for seed in range(200)]
+    assert {place for places in drawn for place in places} == drawn_from
+    assert all(len(set(places)) == min(3, count) for places in drawn)
+    if len(wrong) < 3:
+        assert drawn == [chosen("any", seed) for seed in range(200)]
 
 
 def test_policies_stand_alone_helped_by_themselves_and_by_each_pool(tmp_path: Path) -> None:

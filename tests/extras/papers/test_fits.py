@@ -178,8 +178,8 @@ def fitted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, dict[str, Any]]]:
 
 def routed(base: NamedPolicy, **settings: Any) -> None:
     nothing: Any = SimpleNamespace(correct_QN=np.array([[1.0, 0.0]]))
-    settings = {"seed": 0, "learning_rate": 5e-5, "epochs": 2, "batch": 8} | settings
-    module.routing_by(base, ["2 + 2 ="], nothing, ["3 + 3 ="], **settings)
+    how = {"seed": 0, "tuning": "auto", "learning_rate": 5e-5, "epochs": 2, "batch": 8} | settings
+    module.routing_by(base, ["2 + 2 ="], nothing, ["3 + 3 ="], **how)
 
 
 @pytest.mark.parametrize("tuning", ["auto", "full", "lora"])

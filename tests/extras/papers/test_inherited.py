@@ -37,6 +37,12 @@ def read(kind: Any, *flags: str) -> Any:
     return parse(kind, flags, "benchmark.py")
 
 
+def identities(out: Path, suite: str, policy: str) -> list[dict[str, Any]]:
+    """What a suite asked a policy with, of each set."""
+    paths = out.glob(f"completions/{suite}/*/{policy}.jsonl")
+    return [json.loads(path.read_text().splitlines()[0])["identity"] for path in paths]
+
+
 def test_a_run_brings_its_prompts_limits_and_sampling_to_eapo(trained: Any) -> None:
     run = trained("run", "policy", *EAPO, *COLD, "--env.max-new-tokens", "33")
     settings = read(EapoComparison, "--eapo", run)
@@ -107,22 +113,16 @@ def test_a_run_brings_them_to_suites(trained: Any, tmp_path: Path, capsys: Any) 
     few = ("--questions", "1", "--samples", "1", "--resamples", "5", "--no-workflow")
     flags = ["--policies", f"policy={run}", "--suite", "eapo", "core", *few, "--out", str(out)]
     assert benchmark.main(flags) == 0
-
-    (path,) = out.glob("completions/eapo/*/policy.jsonl")
-    eapo = json.loads(path.read_text().splitlines()[0])["identity"]
+    (eapo,) = identities(out, "eapo", "policy")
     assert eapo["sampling"] == [0.5, 0.9]
     assert eapo["settings"]["prompt_style"] == "panel"
     assert (eapo["settings"]["reply_tokens"], eapo["settings"]["max_new_tokens"]) == (7, 33)
-    paths = [*out.glob("completions/core/*/policy.jsonl")]
-    assert len(paths) == 3
-    for path in paths:
-        core = json.loads(path.read_text().splitlines()[0])["identity"]["settings"]
-        # Limits go with the model, words stay where they were learned.
-        assert (core["max_new_tokens"], core["prompt_style"]) == (33, "plain")
+    # Limits go with the model, words stay where they were learned.
+    core = [own["settings"] for own in identities(out, "core", "policy")]
+    assert [(own["max_new_tokens"], own["prompt_style"]) for own in core] == [(33, "plain")] * 3
     flags = [*flags[:-1], str(tmp_path / "other"), "--max-new-tokens", "12", "--temperature", "1"]
     assert benchmark.main(flags) == 0
-    (path,) = (tmp_path / "other").glob("completions/eapo/*/policy.jsonl")
-    settings = json.loads(path.read_text().splitlines()[0])["identity"]["settings"]
+    settings = identities(tmp_path / "other", "eapo", "policy")[0]["settings"]
     assert settings["max_new_tokens"] == settings["eval_max_new_tokens"] == 12
 
 
@@ -140,8 +140,7 @@ def test_a_suites_own_settings_decide_where_runs_differ(
     suite = {"env": "eapo-consultation", "role": "policy", "problems": ["chains"]}
     (tmp_path / "mine.json").write_text(json.dumps(suite | {"settings": words}))
     assert benchmark.main([*flags, "--suite", str(tmp_path / "mine.json")]) == 0
-    (stored,) = (tmp_path / "out").glob("completions/mine/*/one.jsonl")
-    settings = json.loads(stored.read_text().splitlines()[0])["identity"]["settings"]
+    settings = identities(tmp_path / "out", "mine", "one")[0]["settings"]
     assert {name: settings[name] for name in words} == words
 
 
@@ -169,8 +168,7 @@ def test_a_preset_asks_suites_as_the_paper_does(tmp_path: Path) -> None:
     flags = ["--policies", "gold=scripted:oracle", "--suite", "core", "--problems", str(path)]
     flags += ["--preset", "core-qwen-gsm8k", "--samples", "1", "--out", str(tmp_path / "out")]
     assert benchmark.main([*flags, "--resamples", "5"]) == 0
-    (stored,) = (tmp_path / "out").glob("completions/core/*/gold.jsonl")
-    identity = json.loads(stored.read_text().splitlines()[0])["identity"]
+    (identity,) = identities(tmp_path / "out", "core", "gold")
     assert identity["settings"]["max_new_tokens"] == 4096
     assert identity["sampling"] == [0.7, 0.9]
 

@@ -155,23 +155,25 @@ def test_probabilities_are_the_learners_at_temperature_1(
     rows = ("--systems", "rlvr-avgprob", "corea-ties", "--samples", "2")
     if turns != "one turn":
         rows += ("--prefill-confidence",)
-    # The sampler's own numbers at 1 are the forward pass's.
-    run("corea", *flags, *rows)
-    (path,) = (tmp_path / "out" / "responses").glob("*/rlvr-*.jsonl")
-    stored = [json.loads(line) for line in path.read_text().splitlines()[1:]]
     problems = list(open_questions(["recall"], ComparisonSettings(questions=8))[0].problems)
-    records = {(record["problem"], record["sample"]): record for record in stored}
-    own = responses(records, problems, 2, ["rlvr"])
-    again = mean_probabilities(find_policy("rlvr", "tiny:small"), own)
-    np.testing.assert_allclose(again, own.measured["probability"], atol=1e-4)
+
+    def probabilities(out: str) -> tuple[Any, Any]:
+        """The sampler's own numbers, and those of the forward pass."""
+        (path,) = (tmp_path / out / "responses").glob("*/rlvr-*.jsonl")
+        stored = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+        records = {(record["problem"], record["sample"]): record for record in stored}
+        own = responses(records, problems, 2, ["rlvr"])
+        again = mean_probabilities(find_policy("rlvr", "tiny:small"), own)
+        return own.measured["probability"], again
+
+    run("corea", *flags, *rows)
+    sampled, again = probabilities("out")
+    np.testing.assert_allclose(again, sampled, atol=1e-4)
     # At another temperature the sampler's are not those; the rows are there all the same.
     cold = run("corea", *flags, *rows, "--temperature", "0.3", out="cold")
     assert set(cold["systems"]) == {"rlvr-avgprob", "corea-ties"}
-    (path,) = (tmp_path / "cold" / "responses").glob("*/rlvr-*.jsonl")
-    stored = [json.loads(line) for line in path.read_text().splitlines()[1:]]
-    own = responses({(o["problem"], o["sample"]): o for o in stored}, problems, 2, ["rlvr"])
-    learner = mean_probabilities(find_policy("rlvr", "tiny:small"), own)
-    assert own.measured["probability"].mean() > learner.mean() + 0.01
+    sampled, learner = probabilities("cold")
+    assert sampled.mean() > learner.mean() + 0.01
 
 
 def test_rows_that_read_the_model_need_one(run: Any, capsys: pytest.CaptureFixture[str]) -> None:

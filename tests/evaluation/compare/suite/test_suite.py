@@ -284,14 +284,22 @@ def test_tiny_models_with_tokenizers_of_their_own(
     assert completions(tmp_path, "pool")[0]["used"]["pool"][1] > 0
 
 
+def reply(content: str, **more: Any) -> tuple[int, str]:
+    choice = {"message": {"content": content}, "finish_reason": "stop"}
+    return 200, json.dumps({"choices": [choice], **more})
+
+
+def far(port: int, questions: int, options: str = "") -> tuple[str, ...]:
+    server = f"far=server:http://127.0.0.1:{port}?model=m&concurrency=1{options}"
+    few = ("--questions", str(questions), "--samples", "1")
+    return "--policies", server, "--suite", "math", "--problems", CHAINS, *few
+
+
 def test_a_server_that_fails_is_asked_again(
     run: Any, tmp_path: Path, web: Any, asked: list[tuple[str, int]]
 ) -> None:
-    reply = {"choices": [{"message": {"content": "Answer: 3"}, "finish_reason": "stop"}]}
-    port = web(cycle([(200, json.dumps(reply)), (503, "<html>busy</html>")]).__next__).port
-    options = "model=m&retries=0&backoff_s=0&breaker_failures=99&concurrency=1"
-    flags = ("--policies", f"far=server:http://127.0.0.1:{port}?{options}", "--suite", "math")
-    flags += ("--problems", CHAINS, "--questions", "4", "--samples", "1")
+    port = web(cycle([reply("Answer: 3"), (503, "<html>busy</html>")]).__next__).port
+    flags = far(port, 4, "&retries=0&backoff_s=0&breaker_failures=99")
     results, shown = run(*flags)
     assert "2 of 4 failed" in shown
     assert "math: far: 2 of 4 questions have no answer; its figures and differences" in shown
@@ -302,22 +310,16 @@ def test_a_server_that_fails_is_asked_again(
 
 
 def test_a_server_has_the_limit_of_the_others(run: Any, tmp_path: Path, web: Any) -> None:
-    reply = {"choices": [{"message": {"content": "x" * 9000}, "finish_reason": "stop"}]}
-    port = web(lambda: (200, json.dumps(reply))).port
-    flags = ("--policies", f"far=server:http://127.0.0.1:{port}?model=m", "--suite", "math")
-    flags += ("--problems", CHAINS, "--questions", "2", "--samples", "1")
-    run(*flags, "--max-new-tokens", "600")
+    port = web(lambda: reply("x" * 9000)).port
+    run(*far(port, 2), "--max-new-tokens", "600")
     # Four bytes count as a token.
     assert [len(entry["text"]) for entry in completions(tmp_path, "far")] == [2400, 2400]
 
 
 def test_a_server_is_charged_what_it_counts(run: Any, tmp_path: Path, web: Any) -> None:
-    thought = {"message": {"content": "<think>hm</think>Answer: 3"}, "finish_reason": "stop"}
     counts = cycle([{"prompt_tokens": 20, "completion_tokens": 4400}, None])
-    port = web(lambda: (200, json.dumps({"choices": [thought], "usage": next(counts)}))).port
-    options = "model=m&concurrency=1"
-    flags = ("--policies", f"far=server:http://127.0.0.1:{port}?{options}", "--suite", "math")
-    run(*flags, "--problems", CHAINS, "--questions", "2", "--samples", "1")
+    port = web(lambda: reply("<think>hm</think>Answer: 3", usage=next(counts))).port
+    run(*far(port, 2))
     sampled = sorted(entry["used"]["far"][1] for entry in completions(tmp_path, "far"))
     # "Answer: 3" is nine bytes, and four of them stand for a token where the server counts none.
     assert sampled == [9 / 4, 4400]
