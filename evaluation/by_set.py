@@ -22,7 +22,14 @@ def with_sets(outcomes: Outcomes, sets_of_problem: Sequence[Sequence[str]]) -> O
 def estimate(
     evaluation: Evaluation, outcomes: Outcomes, resamples: int, seed: int
 ) -> dict[str, Resampled]:
-    """Metrics by name of all problems together and, where there are several sets, of each."""
+    """Metrics by name of all problems together and, where there are several sets, of each.
+
+    Args:
+        evaluation: computes the metrics.
+        outcomes: of all problems.
+        resamples: of the bootstrap over problems.
+        seed: of the bootstrap.
+    """
     metrics = evaluation.estimate(outcomes, resamples, seed)
     sets_of_problem = outcomes.get(SETS_OF_PROBLEM, [])
     for name in dict.fromkeys(name for names in sets_of_problem for name in names):

@@ -46,7 +46,14 @@ def lines(
     warmed_up: Mapping[str, Resampled] = MappingProxyType({}),
 ) -> list[Line]:
     """Value with its 95 % interval before, after, and their difference, paired by problem; rows
-    that were not measured are left out. If there was a warm-up, the difference is from its end."""
+    that were not measured are left out.
+
+    Args:
+        before: metric -> value before training.
+        after: metric -> value after it.
+        rows: metrics of the table, in order.
+        warmed_up: metric -> value after the warm-up, from which the difference then counts.
+    """
     table_lines: list[Line] = []
     for row in rows:
         first, last = before.get(row.metric), after.get(row.metric)
@@ -77,8 +84,16 @@ def comparison(
     alone: Mapping[str, float] = MappingProxyType({}),
     warmed_up: Mapping[str, Resampled] = MappingProxyType({}),
 ) -> Table:
-    """The :func:`lines` for a terminal; a change whose interval excludes zero is green if it is
-    better, red if it is worse. ``alone`` is a baseline after training, in a last column."""
+    """The lines for a terminal; a change whose interval excludes zero is green if it is better,
+    red if it is worse.
+
+    Args:
+        before: metric -> value before training; shown without interval where there is a warm-up.
+        after: metric -> value after it.
+        rows: metrics of the table, in order.
+        alone: metric -> a baseline's value after training, in a last column.
+        warmed_up: metric -> value after the warm-up, from which the change then counts.
+    """
     table = Table(box=None, pad_edge=False, header_style="bold")
     headings = [*HEADINGS, *(["alone"] if alone else [])]
     if warmed_up:

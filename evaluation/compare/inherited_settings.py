@@ -82,8 +82,11 @@ def preset_settings(name: str, env: str = "") -> TrainSettings:
 def preset_questions(name: str, typed_flags: Collection[str] = ()) -> dict[str, int]:
     """Numbers of questions and responses of a paper; nothing for the tiny team's presets.
 
-    A test set is used whole, and a training set as far as it is held out; ``--questions`` among the
-    typed flags overrides the numbers of all sets.
+    A test set is used whole, and a training set as far as it is held out.
+
+    Args:
+        name: name of the preset.
+        typed_flags: flags of the command line; ``--questions`` overrides the numbers of all sets.
     """
     if preset_called(name).own:
         return {}
@@ -108,8 +111,11 @@ def preset_problems(name: str) -> tuple[str, ...]:
 
 
 def sampling(sources: Sequence[Inherited], typed_flags: Collection[str] = ()) -> dict[str, float]:
-    """The ``temperature`` and ``top_p`` on which all sources agree, but for those that a typed flag
-    decides.
+    """The ``temperature`` and ``top_p`` on which all sources agree.
+
+    Args:
+        sources: settings of runs or of a preset.
+        typed_flags: flags of the command line; the sources may differ in these.
 
     Raises:
         UserError: the sources differ, or the roles of one source differ.
@@ -158,7 +164,7 @@ def prompting(
     Args:
         sources: settings of runs or of a preset.
         env: name of the environment.
-        typed_flags: the sources may differ in what these decide.
+        typed_flags: flags of the command line; the sources may differ in these.
         flag: maps a setting's name to the flag that decides it.
         whole: take all settings of sources of that environment, not only the prompt settings.
 

@@ -57,7 +57,13 @@ def find_policy(
 
     A run's directory means the policy that it trained for ``role`` (default: ``name``), or its only
     trained policy, read as the run read it; ``untrained:RUN`` means the model from which it trained
-    that policy. ``frozen``: how a run reads the model or player ``what``, which is frozen there.
+    that policy.
+
+    Args:
+        name: the policy's name in tables.
+        what: a run, a model or a player.
+        role: the role in a run.
+        frozen: how a run reads the model or player ``what``, which is frozen there.
 
     Raises:
         UserError: a run that has not ended, a model that is not available, or a pool with a policy
@@ -152,10 +158,16 @@ def read_policies(texts: Sequence[str]) -> list[NamedPolicy]:
 def read_teams(
     flag: str, texts: Sequence[str], taken: Sequence[str] = (), *, frozen: bool = True
 ) -> list[NamedTeam]:
-    """Parse teams from ``NAME=RUN`` or ``RUN``, which the user wrote for ``flag``.
+    """Parse teams from ``NAME=RUN`` or ``RUN``.
+
+    Args:
+        flag: where the user wrote them.
+        texts: one for each team.
+        taken: names already in use.
+        frozen: as of :class:`NamedTeam`.
 
     Raises:
-        UserError: an invalid name, or one that is repeated or ``taken``.
+        UserError: an invalid or repeated name.
     """
     # The default name is the last part of the path.
     named = [

@@ -151,8 +151,14 @@ def responses(
     samples: int,
     policies: Sequence[str],
 ) -> Responses:
-    """The stored records of (problem, sample) as (Q, N) arrays; a missing one is NaN. Tokens of the
-    ``policies`` are counted."""
+    """The stored records as arrays.
+
+    Args:
+        records: (problem, sample) -> record.
+        problems: the rows, Q.
+        samples: samples of each problem, N; a missing one is NaN.
+        policies: policies whose tokens are counted.
+    """
     rows = [[records.get((problem.id, n)) for n in range(samples)] for problem in problems]
 
     def table(key: str) -> Floats:
@@ -182,7 +188,12 @@ def responses(
 
 def score_team(record: Mapping[str, Any], role: str, title: str) -> float:
     """Whether ``role``'s answer in a team's episode is right; without a role, the mean reward over
-    roles (:func:`mean_reward`). ``title`` begins the message.
+    roles (:func:`mean_reward`).
+
+    Args:
+        record: record of one episode.
+        role: role whose answer counts; empty: the reward counts.
+        title: prefix of the message.
 
     Raises:
         UserError: nothing says whether the answer is right, or the game has wins and losses.

@@ -26,7 +26,11 @@ class OverRuns:
 
 
 def over_runs(values_S: npt.ArrayLike) -> OverRuns:
-    """Mean and standard deviation of the runs in which the figure is defined, that is, not NaN."""
+    """Mean and standard deviation of the runs in which the figure is defined.
+
+    Args:
+        values_S: the figure in each run; NaN: undefined.
+    """
     values_S = as_floats(values_S)
     known_S = values_S[~np.isnan(values_S)]
     std = float(known_S.std(ddof=1)) if len(known_S) > 1 else float("nan")
@@ -36,8 +40,12 @@ def over_runs(values_S: npt.ArrayLike) -> OverRuns:
 def calibration_over_runs(
     confidence_QS: npt.ArrayLike, correct_QS: npt.ArrayLike
 ) -> dict[str, OverRuns]:
-    """``accuracy``, ``ece``, ``auroc`` and ``output_ratio``, each computed run by run; NaN: no
-    confidence was stated, or there is no response."""
+    """``accuracy``, ``ece``, ``auroc`` and ``output_ratio``, each computed run by run.
+
+    Args:
+        confidence_QS: stated confidences; NaN: none was stated.
+        correct_QS: 1 where the response is right, else 0; NaN: there is none.
+    """
     confidence_QS, correct_QS = as_floats(confidence_QS), as_floats(correct_QS)
     runs = list(zip(confidence_QS.T, correct_QS.T, strict=True))
     return {
@@ -55,6 +63,10 @@ def averaged_over_sets(
 
     The paper averages so: in its tables 12 and 13, the deviations of the untrained model are 1.5,
     1.2, .5, 1.0, 1.0 and .9 over 500, 500, 1,319, 674, 448 and 1,221 questions, and .9 in table 2.
+
+    Args:
+        sets: name -> figure, of each set.
+        questions: number of questions of each set.
     """
     weights = as_floats(questions) / sum(questions)
     return {

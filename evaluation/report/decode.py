@@ -18,8 +18,12 @@ class RoleTokenizers:
     """Decodes token ids by role; ``missing`` has the roles without a tokenizer here."""
 
     def __init__(self, run: Path, agents: Mapping[str, Any]) -> None:
-        """Find tokenizers of the run's models, or of the roles' settings in its configuration,
-        without loading weights and without a network."""
+        """Find tokenizers without loading weights and without a network.
+
+        Args:
+            run: the run's directory; trained models in it have their tokenizers.
+            agents: role -> settings, from the run's configuration.
+        """
         self.missing: set[str] = set()
         self._run = run
         self._models = {role: settings["model"] for role, settings in agents.items()}

@@ -26,7 +26,14 @@ _PLACED = ("problem", "mode", *_HINTS, *_HINTS.values(), "rounds", "cascade")
 def shown_episode(
     record: Record, decoder: RoleTokenizers, labels: ReportLabels, tags: Sequence[str] = ()
 ) -> Shown:
-    """Everything that the page shows of one line of episodes.jsonl."""
+    """Everything that the page shows of one line of episodes.jsonl.
+
+    Args:
+        record: the line.
+        decoder: decodes token ids.
+        labels: marks, phases and drawings of the environment.
+        tags: tags of the episode.
+    """
     info = record["info"]
     agent_traces = [_trace(row, decoder, labels) for row in record["trajectories"]]
     placed = (*_PLACED, *(drawing.measured for drawing in labels.drawings))

@@ -63,8 +63,14 @@ def similarity(first: str, second: str) -> float:
 def choose(
     summary: str, others: Mapping[str, str], peers: int, router: Router, seed: int
 ) -> list[str]:
-    """Return the paths whose summaries the path of ``summary`` reads, at most ``peers`` of the
-    ``others``. Ties are broken by the order of the paths; only the router ``random`` has a seed.
+    """Return the paths whose summaries the path of ``summary`` reads, at most ``peers`` of them.
+
+    Args:
+        summary: the path's own summary.
+        others: path -> summary. Ties are broken by the order of the paths.
+        peers: maximum number of paths.
+        router: see :class:`coterie.extras.papers.leap.settings.LeapSettings`.
+        seed: random seed of the ``random`` router.
 
     >>> choose("abcd", {"b": "abcx", "c": "wxyz", "d": "abyz"}, 2, "hybrid", 0)
     ['b', 'c']
