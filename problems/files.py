@@ -213,6 +213,7 @@ def with_labels(row: dict[str, Any], names: Mapping[str, Sequence[str]]) -> dict
 
 
 def _parse(path: Path, place: str | None, text: str) -> Any:
+    at = f"{path} {place}" if place else str(path)
     try:
         # Some tools write missing cells as NaN; a missing answer is refused later.
         return json.loads(text, parse_constant=lambda constant: None, object_pairs_hook=_once_each)
@@ -222,11 +223,9 @@ def _parse(path: Path, place: str | None, text: str) -> Any:
             f"{path} {where}: not valid JSON ({error.msg} at column {error.colno})"
         ) from None
     except RecursionError:
-        raise UserError(
-            f"{path} {place or ''}: JSON nested too deeply".replace(" :", ":")
-        ) from None
+        raise UserError(f"{at}: JSON nested too deeply") from None
     except ValueError as error:
-        raise UserError(f"{path} {place or ''}: {error}".replace(" :", ":")) from None
+        raise UserError(f"{at}: {error}") from None
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
