@@ -25,7 +25,7 @@ from coterie.problems.column_formats import (
     recognise,
     with_columns,
 )
-from coterie.problems.columns import QUESTIONS, Columns, Met, joined
+from coterie.problems.columns import QUESTIONS, Columns, Met
 from coterie.problems.gold import UnusableRowError
 from coterie.problems.solutions import worked_solution
 from coterie.problems.source import ProblemSet
@@ -380,7 +380,8 @@ def choose_format(name: str, whole: Mapping[str, Any], columns: Columns) -> Form
             "name them with --problems.question-column and --problems.answer-column (if no reward "
             "reads an answer, add a column 'answer' with any text)"
         )
-    wanted = joined(columns.question, row) if columns.question else (None,)
+    named = columns.question  # one column, or several joined by +
+    wanted = [named] if named is None or named in row else named.split("+")
     question = tuple(_find_column(name, "question", one, QUESTIONS, row) for one in wanted)
     form = choice_format(question, row, columns.answer)
     if form is None:
