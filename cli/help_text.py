@@ -37,7 +37,8 @@ def show_help(
         prog: the command, with the choice.
         description: the first paragraph.
     """
-    sections = sorted(sections, key=_rank)
+    rank = {name: place for place, name in enumerate(_ORDER)}
+    sections = sorted(sections, key=lambda section: rank.get(section[0], len(rank)))
     shown = sections if ALL in args else [section for section in sections if section[0] in _FIRST]
     try:
         kind = dataclasses.make_dataclass("Settings", shown, frozen=True)
@@ -47,11 +48,6 @@ def show_help(
             print(_more_groups(sections))
         print(_OF_ONE_ROLE)
     sys.exit(0)
-
-
-def _rank(section: Section) -> int:
-    name = section[0]
-    return _ORDER.index(name) if name in _ORDER else len(_ORDER)
 
 
 def _more_groups(sections: Sequence[Section]) -> str:

@@ -250,10 +250,6 @@ def _has(column: str, key: str) -> Callable[[Row], bool]:
     return lambda row: isinstance(value := row.get(column), Mapping) and key in value
 
 
-def _is_yes_or_no(row: Row) -> bool:
-    return str(row.get("final_decision")).casefold() in ("yes", "no", "maybe")
-
-
 _ANY = ("golden_answers", "acceptable_answers", "possible_answers")
 """Columns of which any answer is right, by their names."""
 _STEMS = ("question_stem", "ctx", "goal", "sentence", "stem")
@@ -306,7 +302,8 @@ PUBLISHED: tuple[Format, ...] = (
            readers.any_of("question", readers.ambigqa, "qa")),
     Format("drop", ("question", "answers_spans"), readers.drop),
     Format("pubmedqa", ("question", "final_decision"),  # arXiv:1909.06146
-           readers.short("question", "text", "final_decision"), fits=_is_yes_or_no),
+           readers.short("question", "text", "final_decision"),
+           fits=lambda row: str(row.get("final_decision")).casefold() in ("yes", "no", "maybe")),
 )  # fmt: skip
 """Published sets, which their columns identify."""
 

@@ -368,11 +368,6 @@ def _refusal(column: str, value: Any, question: str = "question") -> str:
     return f"column {column!r} is {what}, and may belong to the question; {leave}"
 
 
-def joined(column: str, row: Row) -> tuple[str, ...]:
-    """Return the columns in ``column``: one, or several joined by ``+``."""
-    return (column,) if column in row or "+" not in column else tuple(column.split("+"))
-
-
 def strings(value: Any) -> Iterator[str]:
     """Yield every text inside a value."""
     if isinstance(value, str):

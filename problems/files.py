@@ -25,7 +25,7 @@ from coterie.problems.column_formats import (
     recognise,
     with_columns,
 )
-from coterie.problems.columns import QUESTIONS, Columns, Met, joined
+from coterie.problems.columns import QUESTIONS, Columns, Met
 from coterie.problems.gold import UnusableRowError
 from coterie.problems.solutions import worked_solution
 from coterie.problems.source import ProblemSet
@@ -213,6 +213,7 @@ def with_labels(row: dict[str, Any], names: Mapping[str, Sequence[str]]) -> dict
 
 
 def _parse(path: Path, place: str | None, text: str) -> Any:
+    at = f"{path} {place}" if place else str(path)
     try:
         # Some tools write missing cells as NaN; a missing answer is refused later.
         return json.loads(text, parse_constant=lambda constant: None, object_pairs_hook=_once_each)
@@ -222,11 +223,9 @@ def _parse(path: Path, place: str | None, text: str) -> Any:
             f"{path} {where}: not valid JSON ({error.msg} at column {error.colno})"
         ) from None
     except RecursionError:
-        raise UserError(
-            f"{path} {place or ''}: JSON nested too deeply".replace(" :", ":")
-        ) from None
+        raise UserError(f"{at}: JSON nested too deeply") from None
     except ValueError as error:
-        raise UserError(f"{path} {place or ''}: {error}".replace(" :", ":")) from None
+        raise UserError(f"{at}: {error}") from None
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -381,7 +380,8 @@ def choose_format(name: str, whole: Mapping[str, Any], columns: Columns) -> Form
             "name them with --problems.question-column and --problems.answer-column (if no reward "
             "reads an answer, add a column 'answer' with any text)"
         )
-    wanted = joined(columns.question, row) if columns.question else (None,)
+    named = columns.question  # one column, or several joined by +
+    wanted = [named] if named is None or named in row else named.split("+")
     question = tuple(_find_column(name, "question", one, QUESTIONS, row) for one in wanted)
     form = choice_format(question, row, columns.answer)
     if form is None:

@@ -84,7 +84,8 @@ def read_gold(value: Any) -> tuple[str, AnswerKind]:
     if isinstance(value, (list, tuple)):
         return _gold_of_list(value)
     if not isinstance(value, str):
-        raise UnusableRowError(f"the answer is {_kind_of(value)}")
+        kind = f"{type(value).__name__}, not text or a number"
+        raise UnusableRowError(f"the answer is {'missing' if value is None else kind}")
     text = after_thinking(value).strip()
     if "####" in text:
         text = after_hashes(text)
@@ -224,10 +225,6 @@ def _without_padding(number: Decimal) -> str:
     if "." in text:
         text = text.rstrip("0").rstrip(".")
     return "0" if text in {"-0", ""} else text
-
-
-def _kind_of(value: Any) -> str:
-    return "missing" if value is None else f"{type(value).__name__}, not text or a number"
 
 
 def boxed_answer(text: str) -> tuple[str, AnswerKind] | None:

@@ -152,10 +152,9 @@ def load_hub(
         columns,
         form=form,
     )
-    shared = hub_set.train == hub_set.eval and hub_set.train_percent is not None
-    if shared and split is None:
-        assert hub_set.train_percent is not None
-        return part(problems, purpose, train_percent=hub_set.train_percent, order=order)
+    percent = hub_set.train_percent
+    if split is None and percent is not None and hub_set.train == hub_set.eval:
+        return part(problems, purpose, train_percent=percent, order=order)
     return problems
 
 

@@ -30,7 +30,10 @@ class ClusterHost(Host):
         check_cluster(settings)
 
     def resume_flags(self, settings: TrainSettings) -> Sequence[Flag]:
-        placed = {role: placement(agent) for role, agent in settings.agents.items()}
+        placed = {
+            role: Placement(agent.engine_replicas, agent.learner_devices)
+            for role, agent in settings.agents.items()
+        }
         roles: list[Flag] = [(role, Placement, placed[role]) for role in placed]
         placements = dataclasses.make_dataclass("Places", roles, frozen=True)
         cluster = settings.section(ClusterSettings)
@@ -38,7 +41,13 @@ class ClusterHost(Host):
 
     def with_flags(self, settings: TrainSettings, flags: Any) -> TrainSettings:
         leaves = settings.section(ClusterSettings).used and not flags.cluster.used
-        agents = replaced(settings.agents, vars(flags.agents), leaves=leaves)
+        agents = {}
+        for role, agent in settings.agents.items():
+            placed = asdict(getattr(flags.agents, role))
+            # Only a number that is given keeps engines apart in a run that leaves its cluster.
+            if leaves and placed["engine_replicas"] == agent.engine_replicas:
+                placed["engine_replicas"] = 0
+            agents[role] = replace(agent, **placed)
         return replace(settings, cluster=flags.cluster, agents=agents)
 
     def build(
@@ -69,28 +78,3 @@ class Placement:
     """Number of processes that sample from this model. 0: the learner's process samples."""
     learner_devices: int = 1
     """Devices over which its learner is sharded."""
-
-
-def placement(agent: AgentSettings) -> Placement:
-    """The placement in a role's settings."""
-    return Placement(agent.engine_replicas, agent.learner_devices)
-
-
-def replaced(
-    agents: Mapping[str, AgentSettings], placements: Mapping[str, Placement], *, leaves: bool
-) -> dict[str, AgentSettings]:
-    """``agents`` with new placements. A run that ``leaves`` its cluster has no separate engines,
-    unless their number was changed explicitly.
-
-    Args:
-        agents: role -> settings.
-        placements: role -> its new placement.
-        leaves: whether the run leaves its cluster.
-    """
-    placed_agents = {}
-    for role, agent in agents.items():
-        placed = asdict(placements[role])
-        if leaves and placed["engine_replicas"] == agent.engine_replicas:
-            placed["engine_replicas"] = 0
-        placed_agents[role] = replace(agent, **placed)
-    return placed_agents

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from coterie.datatypes import UserError
 from coterie.extras.cluster.actor import Actor
@@ -22,9 +23,13 @@ def start(actors: Sequence[Actor], folder: Path | None = None) -> dict[str, Abou
     for actor in actors:
         actor.start()
     processes = [process for actor in actors for process in actor.processes]
-    check_code(processes)
+    differs = "runs other code, or another torch, than this process: install the same version on"
+    _check_alike(processes, code_mark(), f"{differs} every node", "code")
     if folder is not None:
-        check_disk(processes, folder / "config.json")
+        path = (folder / "config.json").resolve()
+        differs = f"does not see {path.parent}: put --run-dir on a disk that all nodes share, or"
+        differs += " say --cluster.checkpoints driver"
+        _check_alike(processes, path.read_bytes(), differs, "seen", path)
     loads = [actor.begin("load") for actor in actors]
     about: dict[str, About] = {}
     for actor, load in zip(actors, loads):
@@ -34,33 +39,12 @@ def start(actors: Sequence[Actor], folder: Path | None = None) -> dict[str, Abou
     return about
 
 
-def check_code(processes: Sequence[Actor]) -> None:
-    """Refuse processes whose code differs from the code of this one.
-
-    Raises:
-        UserError: a process has different code; the message names it.
-        Died: a process has died.
-    """
-    mark = code_mark()
-    for process, begun in [(member, member.begin("code")) for member in processes]:
-        if process.result(begun) != mark:
-            raise UserError(
-                f"{process.name} runs other code, or another torch, than this process: install "
-                "the same version on every node"
-            )
-
-
-def check_disk(processes: Sequence[Actor], file: Path) -> None:
-    """Refuse processes that do not read the same content from ``file`` as this one.
-
-    Raises:
-        UserError: a process reads something else; the message names it.
-        Died: a process has died.
-    """
-    known, path = file.read_bytes(), file.resolve()
-    for process, begun in [(member, member.begin("seen", path)) for member in processes]:
-        if process.result(begun) != known:
-            raise UserError(
-                f"{process.name} does not see {path.parent}: put --run-dir on a disk that all "
-                "nodes share, or say --cluster.checkpoints driver"
-            )
+def _check_alike(
+    processes: Sequence[Actor], here: Any, differs: str, verb: str, *arguments: Any
+) -> None:
+    """Refuse processes in which a call has another result than in this one; ``differs`` ends the
+    message."""
+    begun = [process.begin(verb, *arguments) for process in processes]
+    for process, call in zip(processes, begun):
+        if process.result(call) != here:
+            raise UserError(f"{process.name} {differs}")

@@ -199,10 +199,10 @@ class Worker:
         trained = cast(TrainedRole, self.models.trained[role])
         if isinstance(files, Path):
             trained.load(files, plain)
-            return trained.loaded.handle.stamp
-        with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
-            write_files(files, Path(folder))
-            trained.load(Path(folder), plain)
+        else:
+            with tempfile.TemporaryDirectory(prefix="coterie-") as folder:
+                write_files(files, Path(folder))
+                trained.load(Path(folder), plain)
         return trained.loaded.handle.stamp
 
     def weights(self, role: str) -> Weights:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from operator import eq
 
 import numpy as np
 
@@ -196,7 +197,7 @@ def why_new(request: Request, nodes: Sequence[Node]) -> tuple[str, int | None]:
     cannot be told from a new conversation, and is ``new``.
     """
     for kind, alike, same_tools in (
-        ("tools_changed", _same, False),
+        ("tools_changed", eq, False),
         ("thinking_stripped", _same_but_thinking, True),
     ):
         for node in sorted(nodes, key=lambda node: -len(node.messages)):
@@ -243,10 +244,6 @@ def _continues(
         and all(map(alike, messages, known))
         and not any(message.speaker == "assistant" for message in messages[count:])
     )
-
-
-def _same(message: Message, known: Message) -> bool:
-    return message == known
 
 
 def _same_but_thinking(message: Message, known: Message) -> bool:

@@ -121,7 +121,12 @@ class Session:
             Refused: the episode has ended, or a budget is used up.
         """
         self._check_running()
-        self._check_budget(role)
+        most, why = self._settings.max_calls, self._why_no_tokens(role)
+        if self._call_counts[role] >= most:
+            why = f"{role} has used up its {most} calls of this episode (--env.max-calls)"
+        if why:
+            self.counts["refused"] += 1
+            raise Refused(429, why)
 
     def count_refusal(self, role: str) -> None:
         """Count a refused call: it uses up one of the role's calls."""
@@ -189,14 +194,6 @@ class Session:
     def _check_running(self) -> None:
         if self.result is not None:
             raise Refused(409, "this episode has ended")
-
-    def _check_budget(self, role: str) -> None:
-        most, why = self._settings.max_calls, self._why_no_tokens(role)
-        if self._call_counts[role] >= most:
-            why = f"{role} has used up its {most} calls of this episode (--env.max-calls)"
-        if why:
-            self.counts["refused"] += 1
-            raise Refused(429, why)
 
     def _why_no_tokens(self, role: str) -> str:
         """Why the role may sample no more; empty if it may."""

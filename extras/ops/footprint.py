@@ -8,7 +8,6 @@ are added up. So no architecture needs a formula, and a change of that code chan
 import json
 import weakref
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
@@ -273,7 +272,10 @@ def measure(config: Any, spec: ModelSpec, load: Load, dtype: torch.dtype) -> int
     ids_BT, mask_BT = _rows(handle, load)
     living = _Living([*handle.module.parameters(), *handle.module.buffers()])
     living.ignore(p.grad for p in own if p.grad is not None)
-    with _attention_without_scores(), handle.active(), living:
+    # On the meta device torch would choose the kernel of attention that keeps every score.
+    # Recomputation in a backward pass would leave a mode of torch.
+    attention = replaced(torch.nn.functional, "scaled_dot_product_attention", _attend)
+    with attention, handle.active(), living:
         if handle.packs or handle.takes_tree(ids_BT):
             hidden_NH = handle.scored_states(ids_BT, mask_BT)
         else:
@@ -365,13 +367,6 @@ def _on_meta(tensor: Tensor) -> Tensor:
     return tensor if tensor.is_meta else torch.empty_like(tensor, device="meta")
 
 
-def _attention_without_scores() -> AbstractContextManager[None]:
-    """While open, attention keeps for the backward pass what fused kernels keep. On the ``meta``
-    device torch would choose the kernel that keeps every score."""
-    # Recomputation in a backward pass would leave a mode of torch.
-    return replaced(torch.nn.functional, "scaled_dot_product_attention", _attend)
-
-
 def _attend(
     q: Tensor,
     k: Tensor,
@@ -382,7 +377,8 @@ def _attend(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """Stands in for ``scaled_dot_product_attention``, with its arguments."""
+    """Stands in for ``scaled_dot_product_attention``, with its arguments, and keeps for the
+    backward pass what fused kernels keep."""
     groups = q.shape[1] // k.shape[1]
     k, v = (x.repeat_interleave(groups, 1) if groups > 1 else x for x in (k, v))
     kernel = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu

@@ -33,13 +33,6 @@ def test_the_same_generator_and_seed_for_both_still_never_meet():
     assert not {problem_key(problem) for problem in prepared.train.take(1000)} & keys
 
 
-def test_one_file_is_split(tmp_path):
-    path = save(tmp_path / "a.jsonl", range(30))
-    prepared = prepare(ProblemSettings(train=path, held_out=10))
-    assert len(prepared.evaluation) == 10
-    assert prepared.train.available == 20
-
-
 def test_two_files_share_nothing(tmp_path):
     train, test = save(tmp_path / "a.jsonl", range(30)), save(tmp_path / "b.jsonl", range(25, 40))
     prepared = prepare(ProblemSettings(train=train, eval=(test,)))
@@ -168,10 +161,11 @@ def test_several_sources_train_and_each_holds_out(tmp_path):
     assert [source.size for source in few.sources] == [5, 5]
 
 
-def test_a_single_set_has_no_names(tmp_path):
+def test_one_file_is_split_and_has_no_names(tmp_path):
     path = save(tmp_path / "a.jsonl", range(30))
     prepared = prepare(ProblemSettings(train=(path,), held_out=10))
     assert prepared.sets_of_problem == ()
+    assert (len(prepared.evaluation), prepared.train.available) == (10, 20)
     assert prepared.evaluation == prepare(ProblemSettings(train=path, held_out=10)).evaluation
     several = prepare(ProblemSettings(train=path, eval=("chains", "recall"), held_out=1))
     assert several.sets_of_problem == (("chains",), ("recall",))

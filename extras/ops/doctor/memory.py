@@ -6,9 +6,7 @@ import torch
 
 from coterie.extras.ops.doctor.finding import Finding, judge
 from coterie.extras.ops.machine import meminfo
-from coterie.extras.ops.plan import DevicePlan
-
-_GIB = 2**30
+from coterie.extras.ops.plan import GIB, DevicePlan
 
 
 def free_by_device(devices: Iterable[torch.device]) -> dict[str, int | None]:
@@ -42,4 +40,4 @@ def check_memory(device: DevicePlan, free: int | None) -> Finding:
 
 
 def _size(count: int) -> str:
-    return f"{count / _GIB:.1f} GiB" if count >= _GIB else f"{count / 2**20:.0f} MiB"
+    return f"{count / GIB:.1f} GiB" if count >= GIB else f"{count / 2**20:.0f} MiB"

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -66,13 +65,12 @@ def starting_weights(trained: Mapping[str, TrainedRole]) -> Iterator[Mapping[str
     """Yield role -> name -> weights, and restore weights, optimizers, counters and torch's
     generator on exit."""
     generator = torch.get_rng_state()
-    weights = {
-        role: {
-            name: p.detach().to("cpu", copy=True) for name, p in parameters(trained_role).items()
-        }
+    weights = {role: _copied(parameters(trained_role)) for role, trained_role in trained.items()}
+    states = {
+        role: (_copied(tensors), plain)
         for role, trained_role in trained.items()
+        for tensors, plain in [trained_role.state_dict()]
     }
-    states = {role: _copied(*trained_role.state_dict()) for role, trained_role in trained.items()}
     try:
         yield weights
     finally:
@@ -84,8 +82,8 @@ def starting_weights(trained: Mapping[str, TrainedRole]) -> Iterator[Mapping[str
         torch.set_rng_state(generator)
 
 
-def _copied(tensors: Weights, plain: dict[str, Any]) -> tuple[dict[str, torch.Tensor], Any]:
-    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}, plain
+def _copied(tensors: Weights) -> dict[str, torch.Tensor]:
+    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
 
 
 def parameters(trained_role: TrainedRole) -> dict[str, torch.nn.Parameter]:

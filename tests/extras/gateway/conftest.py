@@ -73,6 +73,13 @@ def babble(prompt: Prompt) -> Completion:
     return Completion(ids.astype(np.int64), logprobs, "eos" if ids[-1] == END else "length")
 
 
+async def asks(endpoints: Any, problem: Any) -> float:
+    """A program that asks alice once."""
+    async with client(endpoints) as to:
+        await chat(to, [user("x")])
+    return 1.0
+
+
 @pytest.fixture
 def make(monkeypatch: pytest.MonkeyPatch) -> Make:
     """An environment that plays a function, or a command line."""

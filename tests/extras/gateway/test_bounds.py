@@ -13,15 +13,13 @@ import pytest
 from coterie.agents.sampling.policy import fit_context
 from coterie.datatypes import Completion, Prompt, Sampling
 from coterie.envs.bytes_codec import BytesCodec
-from coterie.extras.gateway.environment import GatewayEnv
 from coterie.extras.gateway.messages import Message, Refused, Request, Tool, ToolCall
-from coterie.extras.gateway.programs import FunctionProgram
 from coterie.extras.gateway.rendering import refuse_too_long
-from coterie.extras.gateway.settings import GatewaySettings
 
 from .conftest import chat, client, run, said, saying, user
 
 Make = Callable[..., Any]
+Post = Callable[..., Any]
 
 
 class Small(BytesCodec):
@@ -83,20 +81,10 @@ def test_a_request_that_may_fit_is_not_refused() -> None:
     assert too_long(None, Message("user", "x" * 90_000)) == ""
 
 
-def test_a_message_that_is_too_long_is_a_400_and_one_of_the_calls() -> None:
-    statuses: list[int] = []
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            for text in ("x" * 400_000, "x", "x" * 400_000, "x"):
-                body = {"model": "alice", "messages": [user(text)]}
-                statuses.append((await to.post("/chat/completions", json=body)).status_code)
-        return 1.0
-
-    settings, codecs = GatewaySettings(max_calls=3), {"alice": Small()}
-    env = GatewayEnv("p", FunctionProgram(program), settings, roles=["alice"], tokenizers=codecs)
-    episode = run(env, {"alice": saying("y")})
-    assert statuses == [400, 200, 400, 429]
+def test_a_message_that_is_too_long_is_a_400_and_one_of_the_calls(post: Post) -> None:
+    bodies = [{"messages": [user(text)]} for text in ("x" * 400_000, "x") * 2]
+    replies, episode = post(saying("y"), *bodies, codec=Small(), max_calls=3)
+    assert [reply.status_code for reply in replies] == [400, 200, 400, 429]
     assert [len(row.turns) for row in episode.trajectories] == [1]
     assert episode.info["refused"] == 3.0
 
@@ -111,71 +99,44 @@ def test_a_message_that_is_too_long_is_a_400_and_one_of_the_calls() -> None:
         [user("x" * 8_192)],
     ],
 )
-def test_a_conversation_that_fills_the_context_loses_no_other_row(long: list[Any]) -> None:
-    statuses: list[int] = []
-    why: list[str] = []
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            for messages in ([user("x")], long, [user("z")]):
-                body = {"model": "alice", "messages": messages}
-                reply = await to.post("/chat/completions", json=body)
-                statuses.append(reply.status_code)
-                why.append(reply.json().get("error", {}).get("message", ""))
-            body = {"model": "alice", "messages": long, "stream": True}
-            why.append((await to.post("/chat/completions", json=body)).text)
-        return 1.0
-
+def test_a_conversation_that_fills_the_context_loses_no_other_row(
+    post: Post, long: list[Any]
+) -> None:
     async def policy(prompt: Prompt, sampling: Sampling) -> Completion:
         return await saying("y")(prompt, fit_context(prompt, sampling, Hundred()))
 
-    codecs = {"alice": Hundred()}
-    settings = GatewaySettings()
-    env = GatewayEnv("p", FunctionProgram(program), settings, roles=["alice"], tokenizers=codecs)
-    episode = run(env, {"alice": policy})
-    assert statuses == [200, 400, 200]
-    assert "tokens, and alice's context holds 100 with the answer" in why[1]
-    assert '"type": "invalid_request_error"' in why[3]
+    bodies: list[Any] = [{"messages": sent} for sent in ([user("x")], long, [user("z")])]
+    bodies.append({"messages": long, "stream": True})
+    replies, episode = post(policy, *bodies, codec=Hundred())
+    assert [reply.status_code for reply in replies[:3]] == [200, 400, 200]
+    why = "tokens, and alice's context holds 100 with the answer"
+    assert why in replies[1].json()["error"]["message"]
+    assert '"type": "invalid_request_error"' in replies[3].text
     assert [row.trainable for row in episode.trajectories] == [True, True]
     assert episode.info["refused"] == 2.0
 
 
 @pytest.mark.parametrize(("written", "finish"), [(10, "length"), (9, "stop")])
-def test_an_answer_that_the_context_cuts_is_not_finished(written: int, finish: str) -> None:
-    said: list[str] = []
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            body = {"model": "alice", "messages": [user("x" * 90)], "max_tokens": 50}
-            reply = await to.post("/chat/completions", json=body)
-            said.append(reply.json()["choices"][0]["finish_reason"])
-        return 1.0
-
+def test_an_answer_that_the_context_cuts_is_not_finished(
+    post: Post, written: int, finish: str
+) -> None:
     async def policy(prompt: Prompt, sampling: Sampling) -> Completion:
         ids = np.full(min(written, fit_context(prompt, sampling, Hundred()).max_new_tokens), 97)
         return Completion(ids, np.full(len(ids), -0.5, np.float32), "length")
 
-    codecs = {"alice": Hundred()}
-    settings = GatewaySettings()
-    env = GatewayEnv("p", FunctionProgram(program), settings, roles=["alice"], tokenizers=codecs)
-    run(env, {"alice": policy})
-    assert said == [finish]
+    body = {"messages": [user("x" * 90)], "max_tokens": 50}
+    (reply,), _ = post(policy, body, codec=Hundred())
+    assert reply.json()["choices"][0]["finish_reason"] == finish
 
 
-def test_a_program_limits_tokens_and_four_bytes_are_one(make: Make) -> None:
+def test_a_program_limits_tokens_and_four_bytes_are_one(post: Post) -> None:
     limits: list[int] = []
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            body = {"model": "alice", "messages": [user("x")], "max_tokens": 5}
-            await to.post("/chat/completions", json=body)
-        return 1.0
 
     async def policy(prompt: Prompt, sampling: Sampling) -> Completion:
         limits.append(sampling.max_new_tokens)
         return await saying("y")(prompt, sampling)
 
-    run(make(program), {"alice": policy})
+    post(policy, {"messages": [user("x")], "max_tokens": 5})
     assert limits == [20]
 
 
@@ -198,19 +159,11 @@ def test_only_the_key_of_its_role_continues_a_response(make: Make) -> None:
     assert seen == [("alice", 404), ("bob", 200), ("", 200)]
 
 
-def test_numbers_of_any_size_are_arguments(make: Make) -> None:
-    inputs: list[Any] = []
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            body = {"model": "alice", "messages": [user("u")], "tools": [{"name": "f"}]}
-            reply = await to.post("/messages", json=body)
-            inputs.extend(block["input"]["n"] for block in reply.json()["content"])
-        return 1.0
-
+def test_numbers_of_any_size_are_arguments(post: Post) -> None:
     call = f'<tool_call>{{"name": "f", "arguments": {{"n": {1 << 70}}}}}</tool_call>'
-    run(make(program), {"alice": saying(call)})
-    assert inputs == [1 << 70]
+    body = {"messages": [user("u")], "tools": [{"name": "f"}]}
+    (reply,), _ = post(saying(call), body, path="/messages")
+    assert [block["input"]["n"] for block in reply.json()["content"]] == [1 << 70]
 
 
 @pytest.mark.parametrize(
@@ -220,20 +173,10 @@ def test_numbers_of_any_size_are_arguments(make: Make) -> None:
         ([user("x"), {"role": "assistant", "content": "The"}], "answers cannot be begun for it"),
     ],
 )
-def test_a_request_without_a_question_is_refused(make: Make, messages: Any, words: str) -> None:
-    said: list[str] = []
-
-    async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            body = {"model": "alice", "messages": messages}
-            reply = await to.post("/chat/completions", json=body)
-            assert reply.status_code == 400
-            said.append(reply.json()["error"]["message"])
-            await chat(to, [user("x")])
-        return 1.0
-
-    run(make(program), {"alice": saying("y")})
-    assert words in said[0]
+def test_a_request_without_a_question_is_refused(post: Post, messages: Any, words: str) -> None:
+    replies, _ = post(saying("y"), {"messages": messages}, {"messages": [user("x")]})
+    assert [reply.status_code for reply in replies] == [400, 200]
+    assert words in replies[0].json()["error"]["message"]
 
 
 CLOSING = """
@@ -274,6 +217,20 @@ def sleeps(endpoints, problem):
 """
 
 
+def closed(folder: Path, code: str, *words: str) -> tuple[str, int]:
+    """What a process says on its standard error, and its exit code."""
+    (folder / "hanging.py").write_text(HANGING)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words],
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{Path(__file__).parents[3]}:{folder}"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    return done.stderr, done.returncode
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "program",
@@ -283,31 +240,11 @@ def sleeps(endpoints, problem):
 def test_closing_a_gateway_while_a_program_hangs_prints_nothing(
     program: str, tmp_path: Path
 ) -> None:
-    (tmp_path / "hanging.py").write_text(HANGING)
-    root = Path(__file__).parents[3]
-    done = subprocess.run(
-        [sys.executable, "-c", CLOSING, program],
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{root}:{tmp_path}"},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert (done.stderr, done.returncode) == ("", 3)
+    assert closed(tmp_path, CLOSING, program) == ("", 3)
 
 
 def test_a_gateway_whose_loop_is_blocked_ends_too(tmp_path: Path) -> None:
-    (tmp_path / "hanging.py").write_text(HANGING)
-    root = Path(__file__).parents[3]
     quick = CLOSING.replace(
         "env = spec", "import coterie.extras.gateway.gateway as g; g._CLOSING_S = 0.5\nenv = spec"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", quick, "command:sleep 63", "holds"],
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{root}:{tmp_path}"},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert (done.stderr, done.returncode) == ("", 3)
+    assert closed(tmp_path, quick, "command:sleep 63", "holds") == ("", 3)

@@ -16,7 +16,7 @@ from coterie.envs.token_view import TokenView
 from coterie.extras.gateway.outcome import Played
 from coterie.rollouts.collect import check_paid
 
-from .conftest import CODEC, babbling, chat, client, run, said, saying, user
+from .conftest import CODEC, asks, babbling, chat, client, run, said, saying, user
 
 Make = Callable[..., Any]
 
@@ -118,8 +118,7 @@ def test_a_text_is_graded(make: Make) -> None:
 )
 def test_an_unreadable_result_fails_its_episode(make: Make, result: Any, words: str) -> None:
     async def program(endpoints: Any, problem: Any) -> Any:
-        async with client(endpoints) as to:
-            await chat(to, [user("x")])
+        await asks(endpoints, problem)
         return result
 
     episode = run(make(program), {"alice": saying("y")})

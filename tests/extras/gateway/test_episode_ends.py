@@ -3,30 +3,28 @@
 import asyncio
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-import httpx2
 import pytest
 
 from coterie.datatypes import Completion, PolicyFailure, Prompt, Sampling, UserError
 from coterie.extras.gateway.gateway import gateway
 from coterie.rollouts import Deadlines, play
 
-from .conftest import CODEC, PROBLEM, chat, client, run, saying, user
+from .conftest import CODEC, PROBLEM, asks, chat, client, run, saying, user
 
 Make = Callable[..., Any]
 Post = Callable[..., Any]
 
 
 async def _raises(endpoints: Any, problem: Any) -> None:
-    async with client(endpoints) as to:
-        await chat(to, [user("x")])
+    await asks(endpoints, problem)
     raise ValueError("no luck")
 
 
 async def _hangs(endpoints: Any, problem: Any) -> None:
-    async with client(endpoints) as to:
-        await chat(to, [user("x")])
+    await asks(endpoints, problem)
     await asyncio.sleep(60)
 
 
@@ -66,9 +64,7 @@ def test_a_failure_before_the_first_call_fails_its_episode_if_others_have_called
     async def program(endpoints: Any, problem: Any) -> float:
         if not next(works):
             raise ValueError("no luck")
-        async with client(endpoints) as to:
-            await chat(to, [user("x")])
-        return 1.0
+        return await asks(endpoints, problem)
 
     env = make(program)
     with pytest.raises(UserError, match="no luck, before it asked anything"):
@@ -145,21 +141,19 @@ def test_the_keys_of_an_episode_die_with_it(make: Make) -> None:
 
     async def program(endpoints: Any, problem: Any) -> float:
         kept.append(endpoints)
-        async with client(endpoints) as to:
-            await chat(to, [user("x")])
-        return 1.0
+        return await asks(endpoints, problem)
 
     run(make(program), {"alice": saying("y")})
 
-    async def late(key: str) -> int:
-        headers = {"authorization": f"Bearer {key}"}
-        async with httpx2.AsyncClient(base_url=kept[0].base_url, headers=headers) as to:
+    async def late(endpoint: Any) -> int:
+        async with client(endpoint) as to:
             body = {"model": "alice", "messages": [user("x")]}
             return (await to.post("/chat/completions", json=body)).status_code
 
-    assert asyncio.run(late(kept[0].api_key)) == 409
-    assert asyncio.run(late(kept[0]["alice"].api_key)) == 409
-    assert asyncio.run(late("sk-guessed")) == 401
+    (endpoints,) = kept
+    guessed = replace(endpoints["alice"], api_key="sk-guessed")
+    keys = (endpoints, endpoints["alice"], guessed)
+    assert [asyncio.run(late(key)) for key in keys] == [409, 409, 401]
 
 
 def test_a_retry_is_answered_with_what_was_sampled(make: Make) -> None:
@@ -253,11 +247,9 @@ def test_abandoning_an_episode_ends_its_program(make: Make) -> None:
 
     async def program(endpoints: Any, problem: Any) -> float:
         try:
-            async with client(endpoints) as to:
-                await chat(to, [user("x")])
+            return await asks(endpoints, problem)
         finally:
             ended.set()
-        return 1.0
 
     env = make(program)
     env.reset(seed=1, options={"problem": PROBLEM})
@@ -267,12 +259,7 @@ def test_abandoning_an_episode_ends_its_program(make: Make) -> None:
 
 
 def test_nothing_is_left_of_ended_episodes(make: Make) -> None:
-    async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            await chat(to, [user("x")])
-        return 1.0
-
-    env = make(program)
+    env = make(asks)
     for _ in range(20):
         run(env, {"alice": saying("y")})
     assert gateway()._keys == {}

@@ -9,7 +9,7 @@ from coterie.evaluation.report.decode import RoleTokenizers
 from coterie.evaluation.report.episode import shown_episode
 from coterie.extras.gateway.evaluation import EVALUATION, drawn
 
-from .conftest import chat, client, run, said, saying, user
+from .conftest import asks, chat, client, run, said, saying, user
 
 Make = Callable[..., Any]
 
@@ -76,8 +76,7 @@ def test_the_report_draws_the_calls_of_each_role(
 
 def test_nothing_is_learned_of_an_episode_that_failed(make: Make) -> None:
     async def program(endpoints: Any, problem: Any) -> float:
-        async with client(endpoints) as to:
-            await chat(to, [user("x")])
+        await asks(endpoints, problem)
         raise ValueError
 
     episode = run(make(program), {"alice": saying("ok")})

@@ -16,7 +16,7 @@ import pytest
 from coterie.extras.gateway import http
 from coterie.extras.gateway.gateway import gateway
 
-from .conftest import CODEC, babbling, chat, client, run, said, user
+from .conftest import CODEC, asks, babbling, chat, client, run, said, user
 
 Make = Callable[..., Any]
 REQUESTS = 2000
@@ -166,8 +166,7 @@ def test_odd_requests_with_the_right_key_are_refused_in_a_sentence(make: Make) -
                     error = reply.json()["error"]
                     assert error["message"].endswith(".")
                     assert "\n" not in error["message"]
-            await chat(to, [user("x")])
-        return 1.0
+        return await asks(endpoints, problem)
 
     episode = run(make(program, max_calls=1000), {"alice": babbling})
     assert set(statuses) <= {200, 400, 404}
@@ -225,9 +224,7 @@ def test_a_slow_client_is_dropped(make: Make, monkeypatch: pytest.MonkeyPatch, b
 
     async def program(endpoints: Any, problem: Any) -> float:
         await asyncio.to_thread(slow, endpoints)
-        async with client(endpoints) as to:
-            await chat(to, [user("x")])
-        return 1.0
+        return await asks(endpoints, problem)
 
     (row,) = run(make(program), {"alice": babbling}).trajectories
     assert row.status == "ok"
