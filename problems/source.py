@@ -51,9 +51,13 @@ class ProblemSet:
     def size(self) -> int:
         return len(self._problems)
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """SHA-256 of questions, answers and their order; it does not depend on the file format."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         digest = hashlib.sha256()
         for problem in self._problems:
             content = [problem.question, problem.gold, problem.kind]

@@ -189,7 +189,10 @@ def _from_summary(summary: Mapping[str, Any]) -> list[Line]:
     def cell(when: str, name: str) -> str:
         if (value := values[when].get(name)) is None:
             return ""
-        ends = (bounds.get(when) or {}).get(name) or (None, None)
-        return value_with_interval(value, *(math.nan if end is None else end for end in ends))
+        low, high = (
+            math.nan if end is None else end
+            for end in (bounds.get(when) or {}).get(name) or (None, None)
+        )
+        return value_with_interval(value, low, high)
 
     return [Line(name, cell("before", name), cell("after", name), "", "") for name in names]
