@@ -163,6 +163,8 @@ def test_a_correct_answer_is_complete():
     assert exploitation([0, 1], [0.5, 0.2], 0.3).tolist() == [0.15, 1.3]
     paid_once = exploitation([0, 1], [0.5, 0.2], 0.3, partial_only_if_wrong=True)
     assert paid_once.tolist() == [0.15, 1.0]
+    # Of an answer that a checker calls half right the partial credit counts: .5 + .3 * .2.
+    assert exploitation([0.5], [0.2], 0.3) == pytest.approx(0.56)
     with pytest.raises(ValueError, match="correct against"):
         exploitation([1, 0], [1.0], 0.3)
 
