@@ -87,6 +87,7 @@ def test_the_best_of_a_partner_qualifies_and_its_nearest_trace_counts():
 def test_strategy_ratio():
     # From strategy 0: 2 at .40 enters, 1 at .05 does not.
     assert strategy_ratio(DISTANCE[:3, :3], margin=0.15, cap=10) == pytest.approx(2 / 3, abs=1e-15)
+    assert strategy_ratio(DISTANCE[:3, :3], margin=0.15, cap=1) == pytest.approx(1 / 3, abs=1e-15)
     assert strategy_ratio(DISTANCE[:1, :1], margin=0.15, cap=10) == 0.0
 
 
