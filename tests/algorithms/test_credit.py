@@ -5,7 +5,7 @@ import pytest
 
 from coterie.algorithms import ALGORITHMS, Algorithm, assign_credit, get
 from coterie.algorithms.algorithm import Distillation
-from coterie.algorithms.credit import advantages, advantages_of_terms
+from coterie.algorithms.credit import advantages, advantages_of_terms, reward_terms
 from coterie.datatypes import Trajectory, UserError
 
 PAIR = np.array([1.0, 3.0, 0.0, 4.0])
@@ -40,6 +40,10 @@ def row(reward: float, group: str = "p", status: str = "ok", sampled: bool = Tru
         (Algorithm(ddof=0, epsilon=1), [-1 / 2, 1 / 2, -2 / 3, 2 / 3]),
         # differences -1 1 -2 2: population deviation sqrt(10 / 4), unbiased sqrt(10 / 3)
         (Algorithm(scale="batch-std", ddof=0, epsilon=0), np.array([-1, 1, -2, 2]) / 2.5**0.5),
+        (
+            Algorithm(scale="batch-std", ddof=0, epsilon=1),
+            np.array([-1, 1, -2, 2]) / (2.5**0.5 + 1),
+        ),
         (Algorithm(scale="batch-std", epsilon=0), np.array([-1, 1, -2, 2]) / (10 / 3) ** 0.5),
     ],
 )
@@ -61,6 +65,22 @@ def test_equal_rewards_and_groups_of_one_get_exactly_zero(name):
     got = advantages(reward, np.array([0, 0, 0, 1, 2, 2]), get(name))
     assert (got[:4] == 0).all()
     assert got[4] < 0 < got[5]
+
+
+@pytest.mark.parametrize(
+    ("rewards", "difference"),
+    [
+        # 0.1 + 0.2 is not 0.3: rounding, next to nothing and at every size and sign.
+        ([0.1 + 0.2 - 0.3, 0.0], 0.0),
+        ([1e9 * (0.1 + 0.2), 1e9 * 0.3], 0.0),
+        ([-1e9 * (0.1 + 0.2), -1e9 * 0.3], 0.0),
+        # A ten-thousandth is none.
+        ([1e-4, 0.0], 5e-5),
+    ],
+)
+def test_what_is_rounding_depends_on_the_size_of_rewards(rewards, difference):
+    got = advantages(np.array(rewards), np.zeros(2, np.intp), Algorithm(scale="none"))
+    np.testing.assert_allclose(got, [difference, -difference], rtol=1e-12)
 
 
 def test_batch_deviation_ignores_groups_of_one():
@@ -109,6 +129,13 @@ def test_an_agent_with_several_rows_is_compared_once(name):
     assert got.stats == pytest.approx(plain.stats)
 
 
+def test_an_agent_is_compared_in_each_of_its_groups():
+    rows = [row(1), row(3), row(0, "q"), row(4, "q")]
+    named = [dataclasses.replace(row, member=f"e/a_{i % 2}") for i, row in enumerate(rows)]
+    got = assign_credit(named, "problem", Algorithm(scale="none")).advantage_B
+    assert got.tolist() == [-1, 1, -2, 2]
+
+
 def test_several_rows_by_hand():
     # 1 against 0 0 0 is 3/4 and -1/4 by rows; by agents it is 1/2 and -1/2.
     rows = [row(1), *(dataclasses.replace(row(0), member="e/b_0") for _ in range(3))]
@@ -121,6 +148,12 @@ def test_several_rows_by_hand():
     # Alone in its group it has nobody to be compared with.
     with pytest.raises(UserError, match="single row"):
         assign_credit(rows[1:], "problem", Algorithm())
+
+
+def test_a_failed_row_needs_no_group():
+    failed = dataclasses.replace(row(0, status="timeout"), groups={})
+    got = assign_credit([row(1), row(3), failed], "problem", Algorithm(scale="none")).advantage_B
+    assert got.tolist() == [-1, 1, 0]
 
 
 def test_a_wrong_key_is_refused():
@@ -177,6 +210,11 @@ def test_terms_that_cancel_out_give_exactly_zero():
     assert got.tolist() == [0, 0, 0]
 
 
+def test_a_missing_term_is_zero():
+    rows = [dataclasses.replace(row(0), reward_terms=terms) for terms in ({"a": 2.0}, {"b": 3.0})]
+    assert reward_terms(rows).tolist() == [[2, 0], [0, 3]]
+
+
 def test_terms_enter_credit_only_where_asked():
     terms = [{"a": 0.0, "b": 10.0}, {"a": 1.0, "b": 0.0}, {"a": 0.0}, {"a": 1.0, "b": 5.0}]
     rows = [
@@ -206,6 +244,11 @@ def test_a_running_average_of_a_role_is_a_baseline():
     scaled = dataclasses.replace(AVERAGE, scale="batch-std", ddof=0, epsilon=0)
     got = assign_credit(rows, "problem", scaled, {"a": 0.4}).advantage_B
     np.testing.assert_allclose(got, np.array([0.6, 3.0, -0.4]) / (9.52 / 3) ** 0.5)
+
+
+def test_one_row_alone_has_no_deviation():
+    scaled = dataclasses.replace(AVERAGE, scale="batch-std", ddof=0, epsilon=0)
+    assert assign_credit([row(1)], "problem", scaled).advantage_B.tolist() == [0]
 
 
 def test_the_default_decay_is_that_of_the_paper():

@@ -44,6 +44,11 @@ def test_the_letter_a_is_no_article(kind: str, f1: float) -> None:
     assert answer_f1("Answer: A", Verdict(True, "A", "choice"), problem) == f1
 
 
+def test_part_of_the_credit_is_not_below_the_format() -> None:
+    assert answer_reward("em_math", credit=0.05, f1=0.0, formatted=True) == 0.1
+    assert answer_reward("em_math", credit=0.05, f1=0.0, formatted=False) == 0.05
+
+
 def test_penalty() -> None:
     assert consult_penalty(3, 0.05) == pytest.approx(-0.15)
     assert str(consult_penalty(0, 0.05)) == "0.0"
@@ -58,6 +63,8 @@ CALL = '<agent_calls>[{"expert_id": 1}]</agent_calls>'
         ("<think> a </think>\nAnswer: 4", 0, True),
         ("so </think>\nAnswer: 4", 0, True),  # the template opened the thought
         ("Answer: 4", 0, False),  # no thought
+        ("<think> a </think>\nAnswer: 4 <think>", 0, False),  # ends inside a thought
+        (f"<think> a </think><agent_calls>{CALL}\nAnswer: 4", 1, False),  # opened twice
         ("<think> a \nAnswer: 4", 0, False),  # never closed
         ("<think> a <think> b </think>\nAnswer: 4", 0, False),
         ("<think> a </think> </think>\nAnswer: 4", 0, False),
@@ -109,6 +116,12 @@ def test_a_box_is_graded_where_no_line_states_an_answer() -> None:
 )
 def test_an_answer_below_its_line_is_read(answer: str) -> None:
     assert extract(graded_part(f"<think>x</think>\nAnswer:{answer}", "math") or "") == "2"
+
+
+def test_a_program_stands_outside_of_thoughts_and_in_a_closed_block() -> None:
+    assert graded_part(f"{CALL}<think>no</think>print(1)", "code") == "print(1)"
+    assert has_answered("```\nprint(1)\n```", "code")
+    assert not has_answered("```\nprint(1)", "code")
 
 
 def test_calls_are_told_apart() -> None:

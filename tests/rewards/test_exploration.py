@@ -71,9 +71,23 @@ def test_pools_are_paid_apart():
     np.testing.assert_allclose(paid, [0.15, 0.03, 0.20, 0, 0.15, 0.03], rtol=0, atol=1e-12)
 
 
+def test_the_best_of_a_partner_qualifies_and_its_nearest_trace_counts():
+    # Role 0 wrote the first two traces and earned nothing; role 1 earned 1 and 0 in the same round
+    # and 1 in the next. The first is .3, .5 and .2 away from these: .3 less the margin .1. The
+    # second is nearer than the margin.
+    distance = np.zeros((5, 5))
+    distance[:2, 2:] = [[0.3, 0.5, 0.2], [0.05, 0.3, 0.4]]
+    distance += distance.T
+    paid = cross_model(
+        distance, [0, 0, 1, 0, 1], [0, 0, 1, 1, 1], [0, 0, 0, 0, 1], threshold=0.8, margin=0.1
+    )
+    np.testing.assert_allclose(paid, [0.2, 0, 0, 0, 0], rtol=0, atol=1e-12)
+
+
 def test_strategy_ratio():
     # From strategy 0: 2 at .40 enters, 1 at .05 does not.
     assert strategy_ratio(DISTANCE[:3, :3], margin=0.15, cap=10) == pytest.approx(2 / 3, abs=1e-15)
+    assert strategy_ratio(DISTANCE[:3, :3], margin=0.15, cap=1) == pytest.approx(1 / 3, abs=1e-15)
     assert strategy_ratio(DISTANCE[:1, :1], margin=0.15, cap=10) == 0.0
 
 

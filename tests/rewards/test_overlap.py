@@ -163,8 +163,33 @@ def test_a_correct_answer_is_complete():
     assert exploitation([0, 1], [0.5, 0.2], 0.3).tolist() == [0.15, 1.3]
     paid_once = exploitation([0, 1], [0.5, 0.2], 0.3, partial_only_if_wrong=True)
     assert paid_once.tolist() == [0.15, 1.0]
+    # Of an answer that a checker calls half right the partial credit counts: .5 + .3 * .2.
+    assert exploitation([0.5], [0.2], 0.3) == pytest.approx(0.56)
     with pytest.raises(ValueError, match="correct against"):
         exploitation([1, 0], [1.0], 0.3)
+
+
+def test_a_verdict_is_no_part_of_an_answer():
+    assert squad_f1("yes", ["yes it is"]) == 0.0
+    assert squad_f1("yes it is", ["yes"]) == 0.0
+    assert squad_f1("Yes.", ["yes"]) == 1.0
+
+
+def test_what_partial_credit_compares_depends_on_the_kind():
+    assert partial_credit("5", "5 km", "number") == 1.0  # the unit may be left out
+    assert partial_credit("5 m", "5 km", "number") == 0.0
+    # A number in words is judged by its words: 2 * 1 / (2 + 1).
+    assert partial_credit("5 apples", "5", "judged") == pytest.approx(2 / 3)
+    assert partial_credit("print(1)", "print(1)", "code") == 0.0
+
+
+def test_answers_beyond_two_thousand_characters_earn_nothing():
+    # One word of 400 and of one is shared: 2 / 401.
+    longest = "word " * 400
+    for answer, gold in ((longest, "word"), ("word", longest)):
+        assert partial_credit(answer, gold, "text") == pytest.approx(2 / 401)
+    assert partial_credit(longest + ".", "word", "text") == 0.0
+    assert partial_credit("word", longest + ".", "text") == 0.0
 
 
 @pytest.mark.parametrize(

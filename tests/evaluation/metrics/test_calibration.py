@@ -48,6 +48,8 @@ def test_silence():
     assert output_ratio(confidence) == 10 / 12
     assert np.isnan(expected_calibration_error([NAN], [1]))
     assert np.isnan(brier([NAN], [1]))
+    # Nor does an answer without a verdict count: |.75 - 1|.
+    assert expected_calibration_error([0.75, 0.5], [1, NAN]) == 0.25
     with pytest.raises(ValueError, match="correctness values"):
         brier([0.5], [1, 0])
 

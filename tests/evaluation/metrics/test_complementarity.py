@@ -41,6 +41,16 @@ def test_undefined_where_a_role_never_fails():
     assert np.isnan(table.phi)
 
 
+def test_the_gain_is_at_most_what_the_stronger_gets_wrong():
+    # .7 right, but only 1 - .8 = .2 wrong by the stronger.
+    assert complementarity(0.8, 0.7, 0.6).gain_bound == pytest.approx(0.2, abs=1e-12)
+
+
+def test_a_mean_may_exceed_one_by_rounding():
+    table = complementarity(np.nextafter(1.0, 2.0), 0.5, 0.5)
+    assert np.isnan(table.phi)
+
+
 def test_only_shared_questions_count():
     table = compare([1, 0, 1, np.nan], [1, 1, np.nan, 0])
     assert table.union == 1.0

@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 
 from coterie.evaluation.metrics.deferral import (
+    DeferralCurve,
     area_over_random,
     average_gap_recovered,
     call_performance_threshold,
+    choose_threshold,
     cost_at_accuracy,
     deferral_curve,
     performance_gap_recovered,
@@ -96,6 +98,21 @@ def test_curve_against_a_loop():
         assert accuracy == pytest.approx(np.where(kept, small, large).mean(), abs=1e-12)
         assert cost == pytest.approx(np.where(kept, 1, 6).mean(), abs=1e-12)
         assert deferred == pytest.approx((~kept).mean(), abs=1e-12)
+
+
+def test_a_threshold_at_its_bound_is_chosen():
+    # By default .01 may be lost, .8 of the large model's cost may be spent, and .5 is fixed.
+    curve = DeferralCurve(
+        threshold_D=np.array([0.2, 0.4, 0.6]),
+        accuracy_D=np.array([0.985, 0.99, 1.0]),
+        cost_D=np.array([1.0, 2.0, 2.2]),
+        deferred_D=np.array([0.0, 0.5, 1.0]),
+        accuracy_small=0.985,
+        accuracy_large=1.0,
+    )
+    assert choose_threshold(curve, "accuracy") == 0.4
+    assert choose_threshold(curve, "cost", cost_large=2.5) == 0.4
+    assert choose_threshold(curve, "fixed") == 0.5
 
 
 def test_no_questions():

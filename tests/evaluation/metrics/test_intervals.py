@@ -101,6 +101,11 @@ def test_a_function_of_means():
     assert estimate.high == 1.0
 
 
+def test_a_question_with_any_value_counts():
+    table = [[1.0, NAN], [1.0, 1.0], [NAN, NAN]]
+    assert bootstrap(table, lambda mean: mean[..., 0], resamples=2).count == 2
+
+
 def test_five_seeds():
     # s = sqrt(2.5), t_4 = 2.7764: 2.7764 * 1.5811 / sqrt(5) = 1.9633
     estimate = t_interval([1.0, 2.0, 3.0, 4.0, 5.0])

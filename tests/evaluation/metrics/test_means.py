@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from coterie.evaluation.metrics.means import mean_at_n, mean_present, variance
+from coterie.evaluation.metrics.means import mean_at_n, mean_present, ratio, variance
 
 NAN = np.nan
 
@@ -13,6 +13,8 @@ NAN = np.nan
         ([[1, 0], [0, 1]], 0.0, 0.25),  # coin flips
         # mu = 1, .5: between .0625; within (0 + .25) / 2.
         ([[1, 1], [1, 0]], 0.0625, 0.125),
+        # A question counts once, however many samples it has: mu = 1, 0.
+        ([[1, 1, 1], [0, NAN, NAN]], 0.25, 0.0),
         # Missing samples and missing questions do not count.
         ([[1, NAN, 1], [1, 0, NAN], [NAN, NAN, NAN]], 0.0625, 0.125),
     ],
@@ -29,6 +31,10 @@ def test_the_parts_are_the_whole():
     assert parts.between + parts.within == pytest.approx(scores.var(), abs=1e-12)
     mean = scores.mean()
     assert parts.between <= mean * (1 - mean)
+
+
+def test_only_zero_divides_nothing():
+    np.testing.assert_array_equal(ratio([1, 1, 1], [2, -2, 0]), [0.5, -0.5, NAN])
 
 
 def test_means_of_what_is_there():

@@ -36,6 +36,9 @@ def test_each_run_is_calibrated_by_itself():
     assert math.isnan(figures["auroc"].mean)
     silent = calibration_over_runs(np.array([[NAN, 0.5], [0.5, 0.5]]), right)
     assert silent["output_ratio"].mean == pytest.approx(0.75)
+    # A response that is not there is not silent.
+    missing = calibration_over_runs([[0.5], [NAN]], [[1.0], [NAN]])
+    assert missing["output_ratio"].mean == 1.0
 
 
 def test_the_average_over_sets_is_that_of_the_paper():

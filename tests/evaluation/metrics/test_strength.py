@@ -30,6 +30,25 @@ def test_who_wins_everything_is_finite() -> None:
     assert (np.diff(many) < 0).all()
 
 
+def test_far_from_the_optimum_steps_are_bounded() -> None:
+    wins = np.array(
+        [
+            [0, 1000, 100, 1, 0, 10000],
+            [10000, 0, 0, 0, 1000, 0],
+            [0, 0, 0, 0, 10000, 100],
+            [0, 0, 1, 0, 0, 10],
+            [1, 0, 0, 10000, 0, 1],
+            [0, 0, 0, 0, 0, 0],
+        ]
+    )
+    strengths = bradley_terry(wins)
+    chance = 1 / (1 + np.exp(strengths[None, :] - strengths[:, None]))
+    met = wins + 0.5 * (wins + wins.T > 0)
+    # Where the likelihood is highest, every player wins as often as is expected.
+    expected = ((met + met.T) * chance).sum(axis=1)
+    assert expected == pytest.approx(met.sum(axis=1), abs=1e-3)
+
+
 def test_who_met_nobody_is_average() -> None:
     strengths = bradley_terry([[0, 3, 0], [1, 0, 0], [0, 0, 0]])
     assert strengths == pytest.approx([np.log(3.5 / 1.5) / 2, -np.log(3.5 / 1.5) / 2, 0], abs=1e-6)

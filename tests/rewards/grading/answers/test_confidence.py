@@ -53,6 +53,9 @@ def test_places():
         (r"<think>\boxed{6}</think> \boxed{7} \confidence{0.5}", (True, True, True)),
         (r"\boxed{7} \confidence{2}", (True, False, True)),
         (r"答案 \boxed{7} \confidence{0.5}", (True, True, False)),
+        # The last confidence counts, and it stands behind the last answer.
+        (r"\confidence{0.5} \boxed{7} \confidence{0.9}", (True, True, True)),
+        (r"\boxed{6} \confidence{0.5} \boxed{7}", (False, False, True)),
         ("", (False, False, True)),
     ],
 )
