@@ -60,6 +60,8 @@ P = 1 / (1 + math.exp(-1))
         (SoftGate(1.0, 1.05), [0], -3, [6 / 1.05], [3], [0]),
         # r = 2, tau = 1: p = sigmoid(1); loss -4 p, gradient -4 p (1 - p) r
         (SoftGate(1.0, 1.05), [LN2], 1, [-4 * P], [-8 * P * (1 - P)], [0]),
+        # A ratio at its bound is not limited.
+        (ClippedWeight(1.0), [0], 1, [1], [-1], [0]),
         # log pi = -1 + ln 8 and -1 - ln 8: weights min(8, 5) and 1/8, times A log pi
         (ClippedWeight(5.0), [3 * LN2, -3 * LN2], 1,
          [-5 * (3 * LN2 - 1), (1 + 3 * LN2) / 8], [-5, -1 / 8], [1, 0]),
@@ -72,6 +74,11 @@ def test_by_hand(choice, log_ratio, advantage, loss, grad, clipped):
     assert got[0][:own] == pytest.approx(loss, rel=1e-7)
     assert got[1] == pytest.approx([*grad, *[0] * (len(mask) - own)], rel=1e-7)
     assert got[2][:own] == [bool(value) for value in clipped]
+
+
+@pytest.mark.parametrize("choice", [ClippedRatio("sequence", 0.5, 0.5), SequenceWeight(0.5, 0.5)])
+def test_a_row_without_own_tokens_has_no_gradient(choice):
+    assert run(choice, [LN2], [1.0], [False])[1] == [0.0]
 
 
 def test_sequence_ratio_with_advantages_by_token():

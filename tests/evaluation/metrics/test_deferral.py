@@ -3,6 +3,7 @@ import pytest
 
 from coterie.evaluation.metrics.deferral import (
     DeferralCurve,
+    ThresholdChoice,
     area_over_random,
     average_gap_recovered,
     call_performance_threshold,
@@ -110,9 +111,9 @@ def test_a_threshold_at_its_bound_is_chosen():
         accuracy_small=0.985,
         accuracy_large=1.0,
     )
-    assert choose_threshold(curve, "accuracy") == 0.4
-    assert choose_threshold(curve, "cost", cost_large=2.5) == 0.4
-    assert choose_threshold(curve, "fixed") == 0.5
+    assert choose_threshold(curve, ThresholdChoice("accuracy"), 2.5) == 0.4
+    assert choose_threshold(curve, ThresholdChoice("cost"), 2.5) == 0.4
+    assert choose_threshold(curve, ThresholdChoice("fixed"), 2.5) == 0.5
 
 
 def test_no_questions():
