@@ -25,6 +25,8 @@ _USUAL = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_
 # outside of the layers' forward passes, where an adapter has no effect.
 _STATE = ("state_size", "mamba_d_state", "ssm_state_size")
 _BYPASSED = frozenset({"x_proj", "dt_proj", "out_proj"})
+# Initializations that take from the base what they give to the adapter.
+_CHANGE_BASE = ("pissa", "corda", "olora", "loftq", "lora_ga")
 
 
 def resolve_targets(module: nn.Module, targets: tuple[str, ...]) -> list[str]:
@@ -166,6 +168,20 @@ def _stored_config(adapter: str) -> Any:
         raise UserError(
             f"{adapter} has biases or whole modules of the model beside its own matrices: merge it "
             "with its model first (peft's merge_and_unload)"
+        )
+    start = str(config.init_lora_weights).lower()
+    if config.layer_replication or start.startswith(_CHANGE_BASE):
+        # peft changes the weights of the base, which other roles and an engine have as they were.
+        changed = "layer_replication" if config.layer_replication else start
+        raise UserError(
+            f"{adapter} belongs to changed weights of its model ({changed}): merge it with them "
+            "first (peft's merge_and_unload)"
+        )
+    if config.alora_invocation_tokens:
+        # Computed without a whole prompt, it has no effect and no gradient.
+        raise UserError(
+            f"{adapter} acts only behind its invocation tokens (aLoRA); name an adapter that acts "
+            "on all tokens, or a whole model"
         )
     config.inference_mode = False
     config.lora_dropout = 0.0
