@@ -197,6 +197,9 @@ def test_schedules():
     cosine = [lr_factor(k, "cosine", warmup=0, total=4) for k in range(5)]
     assert cosine == pytest.approx([1, 0.853553, 0.5, 0.146447, 0], abs=1e-6)
     assert lr_factor(99, "constant", warmup=2, total=None) == 1
+    # a warm-up over the whole run ends at the peak
+    rising = [lr_factor(k, "linear", warmup=4, total=4) for k in range(4)]
+    assert rising == pytest.approx([0.25, 0.5, 0.75, 1])
     # two optimizer steps in a training step
     halves = [lr_factor(k / 2, "constant", warmup=2, total=None, step=0.5) for k in range(5)]
     assert halves == pytest.approx([0.25, 0.5, 0.75, 1, 1])
