@@ -10,7 +10,7 @@ from transformers.pytorch_utils import Conv1D
 from coterie.agents.models.damage import check_sums, in_one_sentence
 from coterie.agents.models.handle import load_adapter
 from coterie.agents.models.int8 import Int8Linear
-from coterie.agents.models.spec import ALL_LINEAR, LoraSpec
+from coterie.agents.models.spec import ALL_LINEAR, CHANGE_BASE, LoraSpec
 from coterie.datatypes import UserError, user_path
 
 # Layers that fuse several projections in one matrix, and these projections.
@@ -25,8 +25,6 @@ _USUAL = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_
 # outside of the layers' forward passes, where an adapter has no effect.
 _STATE = ("state_size", "mamba_d_state", "ssm_state_size")
 _BYPASSED = frozenset({"x_proj", "dt_proj", "out_proj"})
-# Initializations that take from the base what they give to the adapter.
-_CHANGE_BASE = ("pissa", "corda", "olora", "loftq", "lora_ga")
 
 
 def resolve_targets(module: nn.Module, targets: tuple[str, ...]) -> list[str]:
@@ -170,7 +168,7 @@ def _stored_config(adapter: str) -> Any:
             "with its model first (peft's merge_and_unload)"
         )
     start = str(config.init_lora_weights).lower()
-    if config.layer_replication or start.startswith(_CHANGE_BASE):
+    if config.layer_replication or start.startswith(CHANGE_BASE):
         # peft changes the weights of the base, which other roles and an engine have as they were.
         changed = "layer_replication" if config.layer_replication else start
         raise UserError(
