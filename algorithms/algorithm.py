@@ -215,7 +215,7 @@ class Algorithm(Validated):
     log pi_ref."""
     kl_importance: Annotated[bool, Needs("kl_coefficient")] = False
     """Multiply the KL penalty by the token's importance ratio, which makes its gradient
-    unbiased."""
+    unbiased; for k1 and k3, as k2's is that of the divergence without it."""
     kl_in_reward: Annotated[float, Ge(0)] = 0.0
     """Weight of a KL penalty on the reward, beta sum_t (log pi - log pi_ref) over an agent's
     tokens, as RLOO and REINFORCE++ were first written; 0 is off."""
@@ -263,6 +263,11 @@ class Algorithm(Validated):
                 self.kl_coefficient != 0 and self.kl_estimator == "k1" and not self.kl_importance,
                 "k1 in the loss has a gradient of zero on average; use algo.kl-estimator k3, or "
                 "switch on algo.kl-importance",
+            ),
+            (
+                self.kl_estimator == "k2" and self.kl_importance,
+                "k2 in the loss has the gradient of the divergence, from which algo.kl-importance "
+                "would lead away; leave it out, or use algo.kl-estimator k3",
             ),
             (
                 self.combine == "normalise-then-sum" and self.scale != "group-std",

@@ -112,7 +112,7 @@ def lr_factor(
         total: training steps after which a decaying schedule is at 0; None: it never decays.
         step: length of one optimizer step, in training steps.
     """
-    if done + step < warmup:
+    if done + step <= warmup:
         return (done + step) / warmup
     if schedule == "constant" or total is None:
         return 1.0

@@ -44,12 +44,17 @@ class UnusableRowError(ValueError):
 
 def number_text(value: int | float | Decimal) -> str:
     """Write a number without exponent, trailing zeros or sign of zero: ``27.0`` is ``"27"``."""
-    if isinstance(value, (float, Decimal)):
-        if not math.isfinite(value):
-            raise UnusableRowError("the answer is not a finite number")
-        if value == int(value):
-            return str(int(value))
-    return _without_padding(Decimal(str(value)))
+    if isinstance(value, (float, Decimal)) and not math.isfinite(value):
+        raise UnusableRowError("the answer is not a finite number")
+    # The digits of a float as its shortest text has them: int(1e23) is 99999999999999991611392.
+    number = Decimal(str(value))
+    if isinstance(value, float) and abs(value) >= 2**53 and len(number.as_tuple().digits) > 15:
+        # Such as a whole number of a column in which another row has a fraction.
+        raise UnusableRowError(
+            f"the answer {value!r} may have lost digits as a floating-point number; write the "
+            "answers as text"
+        )
+    return _without_padding(number)
 
 
 def plain_number(text: str) -> str | None:

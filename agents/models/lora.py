@@ -10,7 +10,7 @@ from transformers.pytorch_utils import Conv1D
 from coterie.agents.models.damage import check_sums, in_one_sentence
 from coterie.agents.models.handle import load_adapter
 from coterie.agents.models.int8 import Int8Linear
-from coterie.agents.models.spec import ALL_LINEAR, LoraSpec
+from coterie.agents.models.spec import ALL_LINEAR, CHANGE_BASE, LoraSpec
 from coterie.datatypes import UserError, user_path
 
 # Layers that fuse several projections in one matrix, and these projections.
@@ -166,6 +166,20 @@ def _stored_config(adapter: str) -> Any:
         raise UserError(
             f"{adapter} has biases or whole modules of the model beside its own matrices: merge it "
             "with its model first (peft's merge_and_unload)"
+        )
+    start = str(config.init_lora_weights).lower()
+    if config.layer_replication or start.startswith(CHANGE_BASE):
+        # peft changes the weights of the base, which other roles and an engine have as they were.
+        changed = "layer_replication" if config.layer_replication else start
+        raise UserError(
+            f"{adapter} belongs to changed weights of its model ({changed}): merge it with them "
+            "first (peft's merge_and_unload)"
+        )
+    if config.alora_invocation_tokens:
+        # Computed without a whole prompt, it has no effect and no gradient.
+        raise UserError(
+            f"{adapter} acts only behind its invocation tokens (aLoRA); name an adapter that acts "
+            "on all tokens, or a whole model"
         )
     config.inference_mode = False
     config.lora_dropout = 0.0

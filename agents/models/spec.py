@@ -13,6 +13,8 @@ IN_CODES = ("int8", "nf4")
 """Those in which frozen linear layers hold codes of 8 or 4 bits."""
 
 ALL_LINEAR = "all-linear"
+CHANGE_BASE = ("pissa", "corda", "olora", "loftq", "lora_ga")
+"""Initializations of adapters that take from the base what they give to the adapter."""
 TINY_BYTES = 8 << 20
 """Weights of a tiny model at most: it computes in float32, on one thread of a CPU."""
 

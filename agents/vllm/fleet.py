@@ -27,7 +27,7 @@ from coterie.agents.vllm.export import cpu_width, export_checkpoint
 from coterie.agents.vllm.policy import VllmPolicy
 from coterie.agents.vllm.processes import engine_environment, memory_folder
 from coterie.agents.vllm.settings import VllmSettings
-from coterie.agents.vllm.spec import EngineSpec, Transfer
+from coterie.agents.vllm.spec import PLAIN, EngineSpec, Transfer, is_plain
 from coterie.agents.vllm.turns import Turns
 from coterie.agents.vllm.weight_updates import (
     AdapterVersions,
@@ -301,12 +301,9 @@ def _width(seat: Seat) -> int | None:
 def _rank(seat: Seat) -> int:
     handle = seat.loaded.handle
     config: Any = handle.module.peft_config[handle.adapter]  # type: ignore[index, union-attr]
-    if config.use_dora or config.lora_bias:
-        raise UserError(
-            f"vLLM takes plain LoRA adapters, without DoRA and biases; that of {seat.role} has "
-            "some: say --engine local"
-        )
-    return max(config.r, *config.rank_pattern.values(), 0)
+    if not is_plain(config.to_dict()):
+        raise UserError(f"vLLM takes {PLAIN}; that of {seat.role} is none: say --engine local")
+    return config.r
 
 
 def _free_weights(seats: list[Seat], settings: VllmSettings) -> None:

@@ -1,10 +1,11 @@
 """The spec of an engine, and vLLM's arguments for it and for a completion."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from coterie.agents.models.spec import CHANGE_BASE
 from coterie.agents.vllm.settings import VllmSettings
 from coterie.datatypes import Sampling, UserError
 
@@ -135,6 +136,25 @@ def reading_params(likeliest: int) -> Any:
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
+
+
+PLAIN = "plain LoRA adapters: matrices of one rank and alpha, without DoRA, biases, whole modules"
+_ODD = (
+    "use_dora", "lora_bias", "modules_to_save", "trainable_token_indices", "rank_pattern",
+    "alpha_pattern", "layer_replication", "alora_invocation_tokens",
+)  # fmt: skip
+
+
+def is_plain(config: Mapping[str, Any]) -> bool:
+    """Whether vLLM computes an adapter as peft does. It ignores the ranks and alphas of single
+    layers (0.32), and changes of the base.
+
+    Args:
+        config: the content of ``adapter_config.json``.
+    """
+    start = str(config.get("init_lora_weights")).lower()
+    odd = any(config.get(name) for name in _ODD) or config.get("bias", "none") != "none"
+    return not odd and not start.startswith(CHANGE_BASE)
 
 
 def supported_rank(rank: int) -> int:

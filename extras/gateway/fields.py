@@ -197,7 +197,8 @@ def words(value: Any, name: str) -> tuple[str, ...]:
 def tool(name: Any, description: Any, parameters: Any) -> Tool:
     """A tool that may be called."""
     description = description if isinstance(description, str) else ""
-    return Tool(word(name, "a tool's name"), description, canonical_json(parameters or {}))
+    sorted_keys, own = (canonical_json(parameters or {}, sort=sort) for sort in (True, False))
+    return Tool(word(name, "a tool's name"), description, sorted_keys, own)
 
 
 def call(call_id: Any, name: Any, arguments: Any) -> ToolCall:

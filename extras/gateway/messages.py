@@ -47,6 +47,8 @@ class Tool:
     description: str
     parameters: str
     """A JSON schema with sorted keys."""
+    written: str = field(default="", compare=False, repr=False)
+    """The schema in the program's own order, in which a model writes arguments; "": as above."""
 
 
 @dataclass(frozen=True)
@@ -85,15 +87,15 @@ class Answer:
         return Message("assistant", self.text, self.calls)
 
 
-def canonical_json(value: Any) -> str:
-    """Write ``value`` as JSON with sorted keys. Text is parsed first; text that is no JSON stays as
-    it is."""
+def canonical_json(value: Any, *, sort: bool = True) -> str:
+    """Write ``value`` as JSON, with sorted keys or in its own order. Text is parsed first; text
+    that is no JSON stays as it is."""
     if isinstance(value, str):
         try:
             value = json.loads(value) if value.strip() else {}
         except (ValueError, RecursionError):
             return value
-    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return json.dumps(value, sort_keys=sort, ensure_ascii=False)
 
 
 def prefix_digests(messages: Sequence[Message], tools: Sequence[Tool]) -> list[bytes]:

@@ -159,7 +159,8 @@ def _plain(message: Message) -> dict[str, Any]:
 def _schema(tool: Tool) -> dict[str, Any]:
     """A tool as chat templates expect it."""
     function = {"name": tool.name, "description": tool.description}
-    return {"type": "function", "function": {**function, "parameters": _parsed(tool.parameters)}}
+    schema = _parsed(tool.written or tool.parameters)
+    return {"type": "function", "function": {**function, "parameters": schema}}
 
 
 def _parsed(text: str) -> Any:
@@ -173,7 +174,7 @@ def _parsed(text: str) -> Any:
 def _with_tools(text: str, tools: Sequence[Tool]) -> str:
     shown_tools = [
         f'{{"name": {json.dumps(tool.name)}, "description": {json.dumps(tool.description)}, '
-        f'"parameters": {tool.parameters}}}'
+        f'"parameters": {tool.written or tool.parameters}}}'
         for tool in tools
     ]
     return introduce(shown_tools, text)

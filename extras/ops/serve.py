@@ -24,7 +24,7 @@ from coterie.agents.models.locate import check_model, local_folder
 from coterie.agents.models.spec import ModelSpec
 from coterie.agents.team.model_specs import after_training, model_spec
 from coterie.agents.team.settings import AgentSettings
-from coterie.agents.vllm.spec import supported_rank
+from coterie.agents.vllm.spec import PLAIN, is_plain, supported_rank
 from coterie.cli.flags import parse_flags
 from coterie.datatypes import UserError, Validated, reason_of, refuse, user_path
 from coterie.datatypes.validation import PositiveShare
@@ -173,14 +173,12 @@ def adapter_arguments(name: str, folder: Path) -> list[str]:
         UserError: vLLM does not take such an adapter.
     """
     config = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
-    odd = any(config.get(name) for name in ("use_dora", "lora_bias", "modules_to_save"))
-    if odd or config.get("bias", "none") != "none":
+    if not is_plain(config):
         raise UserError(
-            f"vLLM takes plain LoRA adapters, without DoRA, biases and whole modules; {folder} has "
-            "some: merge it with its model first (peft's merge_and_unload)"
+            f"vLLM takes {PLAIN}; {folder} is none: merge it with its model first (peft's "
+            "merge_and_unload)"
         )
-    rank = max(config["r"], *(config.get("rank_pattern") or {}).values(), 0)
-    said = ["--enable-lora", "--max-lora-rank", str(supported_rank(rank))]
+    said = ["--enable-lora", "--max-lora-rank", str(supported_rank(config["r"]))]
     return [*said, "--lora-modules", json.dumps({"name": name, "path": str(folder)})]
 
 

@@ -13,6 +13,7 @@ from coterie.algorithms.batching import micro_batches, split_evenly
 from coterie.algorithms.objective import divergence, effective_share, importance, token_weights
 from coterie.algorithms.overlong import overlong_penalty
 from coterie.algorithms.settings import lr_factor, warmup_steps
+from coterie.algorithms.surrogates import token_ratio
 from coterie.datatypes import Trajectory
 
 MASK = torch.tensor([[True, False, True, True], [True, False, False, False]])
@@ -165,12 +166,40 @@ def test_split_evenly():
     assert split_evenly(0, 3) == []
 
 
+@pytest.mark.parametrize(
+    ("estimator", "weighted", "exact"),
+    [
+        ("k1", True, True),
+        ("k2", False, True),
+        ("k3", True, True),
+        ("k2", True, False),
+        ("k1", False, False),
+    ],
+)
+def test_expected_gradients_of_divergences(estimator, weighted: bool, exact: bool):
+    """Over all tokens of a small vocabulary, weighted by their probabilities."""
+    logits_V = torch.tensor([0.3, -0.4, 1.1, 0.0], dtype=torch.float64, requires_grad=True)
+    ref_V = torch.tensor([1.0, 0.2, -0.5, 0.1], dtype=torch.float64).log_softmax(0)
+    logp_V = logits_V.log_softmax(0)
+    (wanted_V,) = torch.autograd.grad(
+        (logp_V.exp() * (logp_V - ref_V)).sum(), logits_V, retain_graph=True
+    )
+    each_V = divergence(logp_V, ref_V, estimator)
+    if weighted:
+        each_V = each_V * token_ratio(logp_V, logp_V.detach())
+    (got_V,) = torch.autograd.grad((logp_V.exp().detach() * each_V).sum(), logits_V)
+    assert torch.allclose(got_V, wanted_V, atol=1e-12) == exact
+
+
 def test_schedules():
     linear = [lr_factor(k, "linear", warmup=2, total=6) for k in range(6)]
     assert linear == pytest.approx([0.5, 1, 1, 0.75, 0.5, 0.25])
     cosine = [lr_factor(k, "cosine", warmup=0, total=4) for k in range(5)]
     assert cosine == pytest.approx([1, 0.853553, 0.5, 0.146447, 0], abs=1e-6)
     assert lr_factor(99, "constant", warmup=2, total=None) == 1
+    # a warm-up over the whole run ends at the peak
+    rising = [lr_factor(k, "linear", warmup=4, total=4) for k in range(4)]
+    assert rising == pytest.approx([0.25, 0.5, 0.75, 1])
     # two optimizer steps in a training step
     halves = [lr_factor(k / 2, "constant", warmup=2, total=None, step=0.5) for k in range(5)]
     assert halves == pytest.approx([0.25, 0.5, 0.75, 1, 1])

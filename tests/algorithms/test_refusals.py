@@ -13,6 +13,10 @@ REFUSED = {
     Algorithm: [
         ({"kl_coefficient": 0.1, "kl_estimator": "k1"}, "k1 in the loss"),
         ({"kl_importance": True}, "kl-importance does nothing without algo.kl-coefficient$"),
+        (
+            {"kl_coefficient": 0.1, "kl_estimator": "k2", "kl_importance": True},
+            "k2 in the loss has the gradient of the divergence, .* leave it out",
+        ),
         ({"kl_estimator": "k2"}, "kl-estimator does nothing without algo.kl-coefficient$"),
         ({"kl_in_reward": 0.1, "combine": "normalise-then-sum"}, "kl-in-reward has no effect"),
         ({"combine": "normalise-then-sum", "scale": "none"}, "scales each term by its group"),

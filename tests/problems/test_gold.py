@@ -65,11 +65,18 @@ def test_boxes_in_garbage_take_linear_time(text):
     ("number", "text"),
     [
         (27.0, "27"), (-3, "-3"), (2.5, "2.5"), (0.1, "0.1"), (-0.0, "0"), (1e-7, "0.0000001"),
-        (1e16, "10000000000000000"), (10, "10"),
+        (1e16, "10000000000000000"), (10, "10"), (1e23, "1" + "0" * 23), (10**400, f"{10**400}"),
     ],
 )  # fmt: skip
 def test_numbers_have_no_exponent_and_no_padding(number, text):
     assert number_text(number) == text
+
+
+def test_numbers_that_a_column_of_fractions_has_rounded() -> None:
+    """Readers of data sets turn whole numbers beside a fraction into floats."""
+    assert number_text(float(2**53 - 1)) == "9007199254740991"
+    with pytest.raises(UnusableRowError, match="may have lost digits"):
+        number_text(float(123456789012345678901))
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])

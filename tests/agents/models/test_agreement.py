@@ -121,6 +121,24 @@ def test_adapters_that_would_change_the_base_are_refused(
         load_role("qwen2", lora=spec)
 
 
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"init_lora_weights": "pissa"}, r"changed weights of its model \(pissa\): merge"),
+        ({"init_lora_weights": "olora"}, r"changed weights of its model \(olora\): merge"),
+        ({"layer_replication": [(0, 1), (0, 1)]}, r"model \(layer_replication\): merge"),
+        ({"alora_invocation_tokens": [5]}, "acts only behind its invocation tokens"),
+    ],
+)
+def test_adapters_that_need_another_base_or_forward_pass_are_refused(
+    load_role, loaded_adapter, settings, why
+) -> None:
+    """peft subtracts such an adapter's start from a base that other roles share."""
+    spec, _ = loaded_adapter("qwen2", target_modules=["q_proj"], **settings)
+    with pytest.raises(UserError, match=why):
+        load_role("qwen2", lora=spec)
+
+
 @pytest.mark.parametrize("name", NAMES[:-1])
 def test_logprobs_with_packed_weights(load_role, shake, monkeypatch, name: str) -> None:
     # In float32 the difference is small enough to test.

@@ -60,7 +60,15 @@ def test_engines_get_copies_in_the_format_that_their_device_computes_in(
     fleet.close()
 
 
-@pytest.mark.parametrize("has", [{"use_dora": True}, {"lora_bias": True}])
+@pytest.mark.parametrize(
+    "has",
+    [
+        {"use_dora": True},
+        {"lora_bias": True},
+        {"rank_pattern": {"q_proj": 4}},
+        {"alpha_pattern": {"q_proj": 64}},
+    ],
+)
 def test_adapters_that_engines_cannot_read_are_refused(file_engine, has) -> None:
     seat = placed_on("auto", lora=LORA)
     handle = seat.loaded.handle

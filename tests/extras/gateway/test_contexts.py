@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from coterie.envs.bytes_codec import END, BytesCodec
+from coterie.extras.gateway import fields
 from coterie.extras.gateway.contexts import Contexts
 from coterie.extras.gateway.messages import Message, Request, Tool, ToolCall
 
@@ -51,6 +52,18 @@ def test_a_conversation_that_goes_on_keeps_its_ids(contexts: Contexts, ended: bo
     ids = shown(contexts, says("ab"), reply, says("d"))
     assert ids.tolist() == [97, 98, 99, 0xFF, END, 100]
     assert contexts.counts == {"new": 1, "bridged": 1}
+
+
+def test_tools_are_shown_as_the_program_orders_them(contexts: Contexts) -> None:
+    """A model writes arguments in that order: the reasoning before what follows from it."""
+    names = ("why", "answer")
+    schemas = [{"properties": {name: {} for name in order}} for order in (names, names[::-1])]
+    first, other = (fields.tool("end", "ends", schema) for schema in schemas)
+    prompt = text(shown(contexts, says("a"), tools=(first,)))
+    assert prompt.index('"why"') < prompt.index('"answer"')
+    reply = answer(contexts, ask(says("a"), tools=(first,)), sampled("b"))
+    shown(contexts, says("a"), reply, says("c"), tools=(other,))
+    assert contexts.counts["bridged"] == 1
 
 
 def test_a_conversation_that_was_rewritten_begins_anew(contexts: Contexts) -> None:

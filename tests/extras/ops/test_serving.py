@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from peft import LoraConfig, get_peft_model
@@ -215,8 +216,11 @@ def test_what_a_run_has_trained_is_served_on_its_model(
     assert json.loads(said[said.index("--lora-modules") + 1])["name"] == "bob"
 
 
-def test_an_adapter_that_vllm_does_not_take(tmp_path: Path) -> None:
-    config = {"r": 4, "bias": "none", "use_dora": True}
+@pytest.mark.parametrize(
+    "odd", [{"use_dora": True}, {"alpha_pattern": {"q_proj": 64}}, {"init_lora_weights": "pissa"}]
+)
+def test_an_adapter_that_vllm_does_not_take(tmp_path: Path, odd: dict[str, Any]) -> None:
+    config = {"r": 4, "bias": "none", **odd}
     (tmp_path / "adapter_config.json").write_text(json.dumps(config))
     with pytest.raises(UserError, match="merge it with its model first"):
         serve.adapter_arguments("bob", tmp_path)
