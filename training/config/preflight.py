@@ -152,8 +152,11 @@ def open_problems(settings: TrainSettings) -> PreparedProblems:
     )
     every = (*problems.evaluation, *training)
     check_graders(settings.scoring, every)
-    ordered = any("choice_seed" in problem.meta for problem in every)
-    if settings.problems.choice_seed and not ordered and settings.choice.resume is None:
+    if (
+        settings.problems.choice_seed
+        and settings.choice.resume is None
+        and not any("choice_seed" in problem.meta for problem in every)
+    ):
         raise UserError(
             "--problems.choice-seed orders the options of sets that list the right one first, such "
             "as gpqa, and there is none here; leave it out"
